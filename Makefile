@@ -1,0 +1,55 @@
+# Every target sets up what it needs; the second run starts at once.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+.DEFAULT_GOAL := help
+
+.PHONY: help demo test lint format bench clean
+
+help:
+	@echo "make demo    fit a model on data with a known truth and look at it"
+	@echo "make test    all tests, with coverage"
+	@echo "make lint    ruff and mypy"
+	@echo "make format  let ruff reformat the code"
+	@echo "make bench   speed ratios and memory (minutes)"
+	@echo "make clean   remove the virtual environment and caches"
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "hikernel needs Python 3.11 or newer; set PYTHON=/path/to/python3.11")'
+	$(PYTHON) -m venv $(VENV)
+
+# One stamp per set of requirements, renewed when pyproject.toml changes.
+$(VENV)/.core: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(VENV)/.test: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $@ $(VENV)/.core
+
+$(VENV)/.lint: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[lint]'
+	@touch $@ $(VENV)/.core
+
+demo: $(VENV)/.core
+	$(BIN)/hikernel demo
+
+test: $(VENV)/.test
+	$(BIN)/python -m pytest --cov --cov-report=term
+
+lint: $(VENV)/.lint
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(VENV)/.lint
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.test
+	$(BIN)/python benchmarks/reduced_solver.py
+	$(BIN)/python benchmarks/memory.py
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

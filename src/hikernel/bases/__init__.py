@@ -1,0 +1,95 @@
+"""One-variable decompositions: each turns a column into levels of features.
+
+A new basis is one file and one line in `BASES`; it then joins the shared tests. Products over
+variables, the graph and the penalty are none of this package's business.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+
+from hikernel.bases.anova import Anova
+from hikernel.bases.base import Basis, FittedBasis
+from hikernel.bases.gaussian import Gaussian
+from hikernel.bases.hermite import Hermite
+from hikernel.bases.kernel_pca import KernelPCA
+from hikernel.bases.lowrank import LowRankMap, LowRankWarning, pivoted_cholesky
+from hikernel.bases.orthonormal import OrthonormalPolynomial
+from hikernel.bases.polynomial import Polynomial
+from hikernel.bases.scaling import Standardizer
+from hikernel.bases.spline import Spline
+
+__all__ = [
+    "BASES",
+    "Anova",
+    "Basis",
+    "FittedBasis",
+    "Gaussian",
+    "Hermite",
+    "KernelPCA",
+    "LowRankMap",
+    "LowRankWarning",
+    "OrthonormalPolynomial",
+    "Polynomial",
+    "Spline",
+    "Standardizer",
+    "make_basis",
+    "pivoted_cholesky",
+]
+
+#: Basis classes by name.
+BASES: dict[str, type[Basis]] = {
+    cls.name: cls
+    for cls in (Polynomial, OrthonormalPolynomial, Hermite, Gaussian, KernelPCA, Anova, Spline)
+}
+
+#: What "auto" stands for on a column of numbers.
+AUTO = OrthonormalPolynomial.name
+
+
+def make_basis(spec: str | Basis, degree: int | None = None) -> Basis:
+    """Return the basis that ``spec`` names, or ``spec`` itself when it is one already.
+
+    Parameters
+    ----------
+    spec : str or Basis
+        A key of `BASES`, "auto" (orthonormal polynomials), or a basis.
+    degree : int, optional
+        Highest level, for a name whose class has a ``degree``; None keeps the default of the
+        class. A basis object has its own degree and keeps it.
+
+    Returns
+    -------
+    Basis
+
+    Examples
+    --------
+    >>> make_basis("polynomial", degree=3)
+    Polynomial(degree=3)
+    >>> make_basis("anova", degree=3)
+    Anova(b=0.5, tol=1e-10, max_rank=None, first_pivot=None)
+    """
+    if isinstance(spec, Basis):
+        return spec
+    if not isinstance(spec, str):
+        raise ValueError(
+            f"basis must be a name or a basis object such as Polynomial(degree=4), got {spec!r}."
+        )
+    cls = BASES.get(AUTO if spec == "auto" else spec)
+    if cls is None:
+        names = [*BASES, "auto"]
+        close = difflib.get_close_matches(spec.lower(), names, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        raise ValueError(
+            f"basis {spec!r} is not known; choose one of {', '.join(sorted(names))}.{hint}"
+        )
+    if degree is None or not _has_degree(cls):
+        return cls()
+    return cls(degree=degree)  # type: ignore[call-arg]
+
+
+def _has_degree(cls: type[Basis]) -> bool:
+    return dataclasses.is_dataclass(cls) and any(
+        f.name == "degree" for f in dataclasses.fields(cls)
+    )

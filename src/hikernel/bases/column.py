@@ -1,0 +1,120 @@
+"""One column of data, checked and reduced to its distinct values with their weights.
+
+Every fitted quantity of a basis is a function of the weighted distribution of the column, so
+bases see distinct values and weights that sum to one, never rows. Ties then cost nothing,
+integer weights equal repeated rows by construction, and the order of the rows cannot matter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["Column", "FloatArray", "as_points", "distinct"]
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """Weighted distribution sum_i w_i delta(x_i) of one column over its distinct values.
+
+    Parameters
+    ----------
+    values : ndarray of shape (m,)
+        Distinct values in increasing order, those of zero weight left out.
+    weights : ndarray of shape (m,)
+        Their weights, summing to one.
+    position : ndarray of shape (n,)
+        Index into ``values`` of every row given; -1 for rows of zero weight.
+    """
+
+    values: FloatArray
+    weights: FloatArray
+    position: NDArray[np.intp]
+
+    @classmethod
+    def from_rows(cls, x: ArrayLike, sample_weight: ArrayLike | None = None) -> Column:
+        """Check rows ``x`` of shape (n,) and their weights, and merge ties.
+
+        Examples
+        --------
+        >>> column = Column.from_rows([3.0, 1.0, 3.0, 7.0], [1, 2, 1, 0])
+        >>> column.values, column.weights
+        (array([1., 3.]), array([0.5, 0.5]))
+        """
+        rows = as_points(x)
+        if rows.size == 0:
+            raise ValueError("x has no rows; fit needs at least one.")
+        if sample_weight is None:
+            weights = np.ones(rows.size)
+        else:
+            weights = _check_weights(sample_weight, rows.size)
+        kept = np.flatnonzero(weights > 0)
+        values, inverse, merged = distinct(rows[kept], weights[kept])
+        position = np.full(rows.size, -1, dtype=np.intp)
+        position[kept] = inverse
+        return cls(values, merged, position)
+
+    def index_of_row(self, row: int) -> int:
+        """Index into ``values`` of training row ``row``."""
+        if row >= self.position.size:
+            raise ValueError(
+                f"first_pivot={row} is not a row of the {self.position.size} training rows "
+                "(they count from 0); pass a smaller one, or None for the greedy choice."
+            )
+        index = int(self.position[row])
+        if index < 0:
+            raise ValueError(
+                f"first_pivot={row} is a row of zero weight, which must not influence the fit; "
+                "pass a row of positive weight, or None for the greedy choice."
+            )
+        return index
+
+
+def as_points(x: ArrayLike) -> FloatArray:
+    """Return ``x`` as a finite float64 array of shape (n,), or raise and say what is wrong."""
+    try:
+        points = np.asarray(x, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"x must hold real numbers, and could not be converted ({error}); "
+            "encode other columns as numbers first."
+        ) from None
+    if points.ndim != 1:
+        raise ValueError(
+            f"x must be one column, an array of shape (n,), got shape {points.shape}; "
+            "pass X[:, j] for column j."
+        )
+    if not np.isfinite(points).all():
+        raise ValueError(
+            "x contains NaN or infinity; a basis takes finite numbers only, "
+            "so fill in or drop these rows."
+        )
+    return points
+
+
+def distinct(x: FloatArray, weights: FloatArray) -> tuple[FloatArray, NDArray[np.intp], FloatArray]:
+    """Distinct values of ``x``, where each row went, and the weights, merged to sum to one."""
+    values, inverse = np.unique(x, return_inverse=True)
+    # Dividing by the largest weight first keeps the sum finite for weights of any size.
+    merged = np.bincount(inverse, weights / weights.max(), minlength=values.size)
+    return values, inverse.astype(np.intp, copy=False), merged / merged.sum()
+
+
+def _check_weights(sample_weight: ArrayLike, n_rows: int) -> FloatArray:
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must hold real numbers ({error}).") from None
+    if weights.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight must have one entry per row, shape ({n_rows},), got {weights.shape}."
+        )
+    if not np.isfinite(weights).all() or (weights < 0).any():
+        raise ValueError("sample_weight must be finite and nonnegative; use 0 to leave a row out.")
+    if not weights.any():
+        raise ValueError("sample_weight is zero on every row; give at least one a positive weight.")
+    return weights

@@ -1,0 +1,142 @@
+"""Principal components of any one-variable kernel: the adaptive decomposition of the paper."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from hikernel.bases.base import Basis, FittedBasis
+from hikernel.bases.column import Column, FloatArray
+from hikernel.bases.kernels import KERNELS, Kernel, check_kernel_name
+from hikernel.bases.lowrank import LowRankMap, leading_directions, pivoted_cholesky
+from hikernel.bases.parameters import (
+    check_flag,
+    check_fraction,
+    check_integer,
+    check_optional_integer,
+    check_positive,
+)
+from hikernel.bases.scaling import Standardizer
+
+__all__ = ["FittedKernelPCA", "KernelPCA"]
+
+
+@dataclass(frozen=True)
+class KernelPCA(Basis):
+    """k(x, z) = sum_j phi_j(x) phi_j(z), phi_j(z) = sum_i w_i u_ij k(x_i, z) / sqrt(lambda_j).
+
+    Here u_j, of weighted norm one, are the eigenvectors of the training Gram matrix,
+    sum_k w_k k(x_i, x_k) u_kj = lambda_j u_ij, with the weights summing to one and the
+    eigenvalues decreasing. Levels 0..q-1 are single directions and level q holds all that
+    remain, as one block; it is missing when nothing remains.
+
+    Parameters
+    ----------
+    kernel : {"gaussian", "laplace"} or callable, default "gaussian"
+        exp(-b (x - z)^2), exp(-b |x - z|), or a positive semidefinite function k(x, z) of two
+        1-D arrays of standardised points, with values of shape (len(x), len(z)).
+    degree : int, default 4
+        Highest level q.
+    b : float, default 0.5
+        Of the named kernels; a callable takes no notice of it.
+    constant_level : bool, default False
+        Put a constant below: level 0 is one and levels 1..q-1 are the first directions. Without
+        it level 0 is the first direction, usually a bump.
+    tol : float, default 1e-10
+        Trace of the kernel on the training rows that may be neglected, relative to it.
+    max_rank : int, optional
+        Columns at most in the factor of the kernel; None means 1000. Rough kernels such as
+        "laplace" need as many as there are distinct values: raise ``tol`` to 1e-3 or so.
+    first_pivot : int, optional
+        Training row at which the factor starts; None takes the best.
+
+    Notes
+    -----
+    The n x n Gram matrix is never formed: a pivoted Cholesky factor with r columns comes first
+    and the eigenvectors are those of its r x r moment matrix.
+
+    Examples
+    --------
+    >>> x = np.random.default_rng(0).normal(size=300)
+    >>> fitted = KernelPCA(degree=3, tol=1e-8).fit(x)
+    >>> fitted.widths[:3], fitted.max_level
+    ((1, 1, 1), 3)
+    """
+
+    name: ClassVar[str] = "kernel_pca"
+    kernel: str | Kernel = "gaussian"
+    degree: int = 4
+    b: float = 0.5
+    constant_level: bool = False
+    tol: float = 1e-10
+    max_rank: int | None = None
+    first_pivot: int | None = None
+
+    def __post_init__(self) -> None:
+        if isinstance(self.kernel, str):
+            check_kernel_name(self.kernel)
+        elif not callable(self.kernel):
+            raise ValueError(
+                f"kernel must be one of {', '.join(sorted(KERNELS))} or a callable k(x, z), "
+                f"got {self.kernel!r}."
+            )
+        check_integer("degree", self.degree, 1)
+        check_positive("b", self.b, "the inverse length of the kernel")
+        check_flag("constant_level", self.constant_level)
+        check_fraction("tol", self.tol, "the relative trace that may be neglected")
+        check_optional_integer("max_rank", self.max_rank, 1, "up to 1000 columns")
+        check_optional_integer("first_pivot", self.first_pivot, 0, "the greedy choice")
+
+    def _fit(self, column: Column, scaler: Standardizer) -> FittedKernelPCA:
+        kernel = (
+            KERNELS[self.kernel](float(self.b)) if isinstance(self.kernel, str) else self.kernel
+        )
+        z, w = column.values, column.weights
+        start = None if self.first_pivot is None else column.index_of_row(self.first_pivot)
+        # Factor and truncation of the directions neglect half of the tolerance each.
+        low_rank = pivoted_cholesky(kernel, z, w, 0.5 * self.tol, self.max_rank, start)
+        if low_rank.rank == 0:
+            raise ValueError(
+                "The kernel is zero on all training points, so that it has no directions; "
+                "choose another kernel."
+            )
+        phi = low_rank.transform(z)
+        moment = (phi.T * w) @ phi
+        rotation, _ = leading_directions(moment, 0.5 * self.tol)
+        n_single = int(self.degree) - self.constant_level
+        return FittedKernelPCA(scaler, self.constant_level, low_rank, rotation, n_single)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedKernelPCA(FittedBasis):
+    """Directions of a low-rank feature map, one a level, the rest together.
+
+    Parameters
+    ----------
+    low_rank : LowRankMap
+        Feature map of the kernel, with r columns.
+    rotation : ndarray of shape (r, c)
+        Principal directions, those of largest eigenvalue first.
+    n_single : int
+        Directions that are a level of their own, if there are so many.
+    """
+
+    low_rank: LowRankMap
+    rotation: FloatArray
+    n_single: int
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Columns per level: one each, and the remaining directions last."""
+        n_directions = self.rotation.shape[1]
+        rest = n_directions - self.n_single
+        single = self.constant_level + min(self.n_single, n_directions)
+        return (1,) * single + ((rest,) if rest > 0 else ())
+
+    def _levels(self, z: FloatArray) -> list[FloatArray]:
+        directions = self.low_rank.transform(z) @ self.rotation
+        if self.constant_level:
+            directions = np.hstack([np.ones((z.size, 1)), directions])
+        return np.split(directions, np.cumsum(self.widths)[:-1], axis=1)

@@ -1,0 +1,133 @@
+"""Polynomials that are orthonormal under the distribution of the training column."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hikernel.bases.base import Basis, FittedBasis
+from hikernel.bases.column import Column, FloatArray
+from hikernel.bases.parameters import check_integer
+from hikernel.bases.recurrence import as_levels, far_points
+from hikernel.bases.scaling import Standardizer
+
+__all__ = ["FittedOrthonormalPolynomial", "OrthonormalPolynomial"]
+
+# A new level whose part orthogonal to the levels below is smaller than this, relative to
+# x p_j itself, would be mostly amplified rounding, and the recurrence stops there.
+RELATIVE_NORM = 1e-8
+# "Twice is enough": a second Gram-Schmidt pass brings orthogonality to rounding.
+PASSES = 2
+
+
+@dataclass(frozen=True)
+class OrthonormalPolynomial(Basis):
+    """sum_i w_i p_j(x_i) p_k(x_i) = 1[j = k], p_j of degree j, for the training rows x_i.
+
+    Level 0 is one, level 1 the standardised column, and every level above 0 has mean zero and
+    variance one, so that terms of different degree compare and descendant sums stay small.
+
+    Parameters
+    ----------
+    degree : int, default 4
+        Highest degree q. A column with m distinct values has at most m - 1 levels above 0;
+        fewer when its values are so nearly tied that a level would be rounding (the part of
+        x p_j orthogonal to the levels below is less than 1e-8 of x p_j).
+
+    Notes
+    -----
+    The three-term (Stieltjes) recurrence b_{j+1} p_{j+1} = (x - a_j) p_j - b_j p_{j-1} loses
+    orthogonality as soon as a far value of the column is nearly a root of some p_j, which a
+    heavy tail brings about at degree 3. Hence x p_j is orthogonalised against all levels
+    below, twice, and the coefficients of both passes are kept. New points run through exactly
+    these operations, so that training rows get exactly the values that were orthogonalised.
+
+    A value that exceeds the largest float is infinite with the right sign, and never NaN.
+
+    Examples
+    --------
+    >>> x = np.arange(5.0)
+    >>> P = np.hstack(OrthonormalPolynomial(degree=3).fit(x).transform(x))
+    >>> np.allclose(P.T @ P / 5, np.eye(4))
+    True
+    """
+
+    name: ClassVar[str] = "orthonormal"
+    degree: int = 4
+
+    def __post_init__(self) -> None:
+        check_integer("degree", self.degree, 1)
+
+    def _fit(self, column: Column, scaler: Standardizer) -> FittedOrthonormalPolynomial:
+        z, w = column.values, column.weights
+        degree = min(int(self.degree), z.size - 1)
+        projections = np.zeros((degree, PASSES, degree))
+        norms = np.zeros(degree)
+        levels = np.ones((degree + 1, z.size))
+        near = ~far_points(z)
+        for j in range(degree):
+            candidate = z * levels[j]
+            size = np.sqrt(w @ candidate**2)
+            for coefficients in projections[j]:
+                coefficients[: j + 1] = levels[: j + 1] @ (w * candidate)
+                _remove(candidate, levels[: j + 1], coefficients, near)
+            norms[j] = np.sqrt(w @ candidate**2)
+            if norms[j] <= RELATIVE_NORM * size:
+                degree = j
+                break
+            levels[j + 1] = candidate / norms[j]
+        return FittedOrthonormalPolynomial(
+            scaler, True, projections[:degree, :, :degree].copy(), norms[:degree].copy()
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class FittedOrthonormalPolynomial(FittedBasis):
+    """p_{j+1} = (x p_j - sum_{i <= j} c_ji p_i) / b_j, evaluated as it was fitted.
+
+    Parameters
+    ----------
+    projections : ndarray of shape (q, 2, q)
+        Coefficients c_ji of the two passes; entries with i > j are zero. Apart from rounding
+        they vanish for i < j - 1.
+    norms : ndarray of shape (q,)
+        The b_j.
+    """
+
+    projections: FloatArray
+    norms: FloatArray
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Columns per level: one each."""
+        return (1,) * (self.norms.size + 1)
+
+    def _levels(self, z: FloatArray) -> list[FloatArray]:
+        levels = np.ones((self.norms.size + 1, z.size))
+        near = ~far_points(z)
+        # Far points run to infinity honestly; what is computed and not used there may be NaN.
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            for j, norm in enumerate(self.norms):
+                candidate = z * levels[j]
+                for coefficients in self.projections[j]:
+                    _remove(candidate, levels[: j + 1], coefficients, near)
+                levels[j + 1] = candidate / norm
+        return as_levels(levels)
+
+
+def _remove(
+    candidate: FloatArray,
+    levels: FloatArray,
+    coefficients: FloatArray,
+    near: NDArray[np.bool_],
+) -> None:
+    """candidate -= sum_i coefficients[i] levels[i] in place, at near points only.
+
+    One level at a time and not as a matrix product: elementwise operations round the same way
+    whatever the number of points, and fit and transform must round the same way.
+    """
+    for coefficient, level in zip(coefficients, levels, strict=False):
+        np.subtract(candidate, coefficient * level, out=candidate, where=near)

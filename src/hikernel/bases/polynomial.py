@@ -1,0 +1,69 @@
+"""The polynomial decomposition of the paper."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from hikernel.bases.base import Basis, FittedBasis
+from hikernel.bases.column import Column, FloatArray
+from hikernel.bases.parameters import check_integer
+from hikernel.bases.recurrence import as_levels, binomial_powers
+from hikernel.bases.scaling import Standardizer
+
+__all__ = ["FittedPolynomial", "Polynomial"]
+
+
+@dataclass(frozen=True)
+class Polynomial(Basis):
+    """phi_j(x) = sqrt(binom(q, j)) x^j, j = 0..q; the kernels sum to (1 + x z)^q.
+
+    x is standardised. A column with fewer than q + 1 distinct values keeps all its levels,
+    which are then linearly dependent; the penalty copes with that.
+
+    Parameters
+    ----------
+    degree : int, default 4
+        Highest power q.
+
+    Notes
+    -----
+    A power that exceeds the largest float is infinite with the right sign (for q = 4, points
+    about 1e77 standard deviations away), and never NaN.
+
+    Examples
+    --------
+    >>> levels = Polynomial(degree=2).fit([1.0, 3.0]).transform([1.0, 2.0, 3.0])
+    >>> [level.ravel().round(3).tolist() for level in levels]
+    [[1.0, 1.0, 1.0], [-1.414, 0.0, 1.414], [1.0, 0.0, 1.0]]
+    """
+
+    name: ClassVar[str] = "polynomial"
+    degree: int = 4
+
+    def __post_init__(self) -> None:
+        check_integer("degree", self.degree, 1)
+
+    def _fit(self, column: Column, scaler: Standardizer) -> FittedPolynomial:
+        return FittedPolynomial(scaler, True, int(self.degree))
+
+
+@dataclass(frozen=True, eq=False)
+class FittedPolynomial(FittedBasis):
+    """Powers of the standardised column.
+
+    Parameters
+    ----------
+    degree : int
+        Highest power q.
+    """
+
+    degree: int
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Columns per level: one each."""
+        return (1,) * (self.degree + 1)
+
+    def _levels(self, z: FloatArray) -> list[FloatArray]:
+        return as_levels(binomial_powers(z, self.degree))

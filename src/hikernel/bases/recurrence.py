@@ -1,0 +1,84 @@
+"""Recurrences that evaluate scaled powers and Hermite polynomials without factorials.
+
+Values are arrays of shape (terms, n), one contiguous row a term. Points beyond ``FAR`` need
+care: there a term overflows honestly to infinity, and the recurrence would next subtract
+infinities. At such points all but the leading power is far below rounding, so it is dropped.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hikernel.bases.column import FloatArray
+
+__all__ = ["as_levels", "binomial_powers", "far_points", "scaled_hermite"]
+
+# Standardised points, and so roots of the polynomials, are below about sqrt(n); at 1e30 the
+# lower-order terms are smaller than the leading one by far more than a rounding.
+FAR = 1e30
+
+
+def far_points(z: FloatArray) -> NDArray[np.bool_]:
+    """Where only the leading power of a polynomial counts."""
+    return np.abs(z) > FAR
+
+
+def binomial_powers(z: FloatArray, degree: int) -> FloatArray:
+    """phi_j(z) = sqrt(binom(q, j)) z^j for j = 0..q, so that sum_j phi_j(x) phi_j(z) = (1 + xz)^q.
+
+    Parameters
+    ----------
+    z : ndarray of shape (n,)
+    degree : int
+        The degree q.
+
+    Returns
+    -------
+    ndarray of shape (q + 1, n)
+    """
+    terms = np.empty((degree + 1, z.size))
+    terms[0] = 1.0
+    with np.errstate(over="ignore", under="ignore"):
+        for j in range(degree):
+            terms[j + 1] = terms[j] * z * np.sqrt((degree - j) / (j + 1))
+    return terms
+
+
+def scaled_hermite(t: FloatArray, ratio: float, start: FloatArray, n_terms: int) -> FloatArray:
+    """phi_j(t) = start(t) sqrt(ratio^j / (2^j j!)) H_j(t) for j = 0..n_terms-1.
+
+    With H_{j+1} = 2t H_j - 2j H_{j-1} (physicists' polynomials) the normalised recurrence is
+
+        phi_{j+1} = t sqrt(2 ratio / (j + 1)) phi_j - ratio sqrt(j / (j + 1)) phi_{j-1}.
+
+    ``start`` carries an exponential where there is one; a start of zero gives zeros.
+
+    Parameters
+    ----------
+    t, start : ndarray of shape (n,)
+    ratio : float
+        In (0, 1).
+    n_terms : int
+        At least 1.
+
+    Returns
+    -------
+    ndarray of shape (n_terms, n)
+    """
+    terms = np.empty((n_terms, t.size))
+    terms[0] = start
+    far = far_points(t)
+    with np.errstate(over="ignore", under="ignore"):
+        for j in range(n_terms - 1):
+            # t * phi_j first: zero times a large t stays zero.
+            terms[j + 1] = (t * terms[j]) * np.sqrt(2.0 * ratio / (j + 1))
+            if j > 0:
+                back = terms[j - 1] * (ratio * np.sqrt(j / (j + 1)))
+                np.subtract(terms[j + 1], back, out=terms[j + 1], where=~far)
+    return terms
+
+
+def as_levels(terms: FloatArray) -> list[FloatArray]:
+    """Split terms of shape (q + 1, n) into one-column levels of shape (n, 1)."""
+    return [term[:, np.newaxis] for term in terms]

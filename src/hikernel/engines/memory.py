@@ -1,0 +1,43 @@
+"""Memory is planned before it is taken."""
+
+from __future__ import annotations
+
+import os
+
+from hikernel.errors import MemoryPlanError
+
+__all__ = ["available_bytes", "require_memory"]
+
+
+def available_bytes() -> int | None:
+    """Return the memory that can be taken without swapping, or None where the system won't tell."""
+    try:
+        with open("/proc/meminfo") as lines:
+            for line in lines:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return None
+
+
+def require_memory(n_numbers: int, what: str, remedy: str) -> None:
+    """Raise :class:`MemoryPlanError` unless ``n_numbers`` doubles fit into memory.
+
+    Parameters
+    ----------
+    n_numbers : int
+        Float64 numbers about to be allocated.
+    what, remedy : str
+        What needs them, and what the user can do about it.
+    """
+    available = available_bytes()
+    needed = 8 * n_numbers
+    if available is not None and needed > available:
+        raise MemoryPlanError(
+            f"{what} would take {needed / 2**30:.1f} GiB and {available / 2**30:.1f} GiB are "
+            f"available. {remedy}"
+        )

@@ -1,0 +1,206 @@
+"""The NumPy engine: level features as columns in memory, node features made in row chunks.
+
+Only the one-variable levels are stored (n times the sum of their widths). Node features exist
+for a chunk of rows at a time, so that no verb but ``features`` takes n R numbers, and none n^2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from hikernel.engines.memory import require_memory
+from hikernel.engines.protocol import FloatArray, Node
+from hikernel.engines.tails import TailSummer
+
+__all__ = ["NumpyEngine"]
+
+_CHUNK_NUMBERS = 2**21
+"""Numbers in one chunk of node features (16 MiB): large for BLAS, small beside the levels."""
+
+
+class NumpyEngine:
+    """Rows in NumPy arrays.
+
+    Parameters
+    ----------
+    widths : sequence of tuple of int
+        ``widths[m][j]`` is the number of columns of level j of variable m.
+    levels : iterable of sequence of ndarray of shape (n_rows, width)
+        One entry per variable: its levels, level 0 first. Consumed one variable at a time, so
+        that a generator keeps the peak of memory at one copy.
+    row_weights : ndarray of shape (n_rows,)
+        Positive weights; they are normalised to sum one.
+    constant_levels : sequence of bool
+        Whether level 0 of variable m is identically one (it is then neither stored nor
+        multiplied).
+    """
+
+    def __init__(
+        self,
+        widths: Sequence[tuple[int, ...]],
+        levels: Iterable[Sequence[FloatArray]],
+        row_weights: FloatArray,
+        constant_levels: Sequence[bool],
+    ) -> None:
+        n_rows = len(row_weights)
+        self._weights = np.asarray(row_weights, dtype=np.float64) / np.sum(row_weights)
+        self._widths = [tuple(w) for w in widths]
+        self._constant = list(constant_levels)
+        self._spans: dict[tuple[int, int], slice] = {}
+        start = 0
+        for m, variable_widths in enumerate(self._widths):
+            for j, width in enumerate(variable_widths):
+                if j > 0 or not self._constant[m]:
+                    self._spans[m, j] = slice(start, start + width)
+                    start += width
+        require_memory(
+            n_rows * start,
+            f"Storing {start} one-variable features for {n_rows} rows",
+            "Use fewer rows, a lower degree or a basis with fewer columns per level.",
+        )
+        self._columns = np.empty((n_rows, start), order="F")
+        for m, variable_levels in enumerate(levels):
+            for j, block in enumerate(variable_levels):
+                if (m, j) in self._spans:
+                    self._columns[:, self._spans[m, j]] = block
+        # Without a constant level 0 a variable takes part in every node, present or not.
+        self._everywhere = [m for m in range(len(self._widths)) if not self._constant[m]]
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return int(self._columns.shape[0])
+
+    @property
+    def row_weights(self) -> FloatArray:
+        """Weights of the rows, of sum one."""
+        return self._weights
+
+    def width(self, node: Node) -> int:
+        """Return the number of feature columns of a node."""
+        width = 1
+        for m, level in self._factors(node):
+            width *= self._widths[m][level]
+        return width
+
+    def features(self, nodes: Sequence[Node]) -> FloatArray:
+        """Return the (n, R) features of the nodes."""
+        total = sum(self.width(node) for node in nodes)
+        require_memory(
+            self.n_rows * total,
+            f"The features of {len(nodes)} terms for {self.n_rows} rows",
+            "Lower max_kernels, or use a basis with fewer columns per level.",
+        )
+        return self._chunk_features(nodes, slice(0, self.n_rows))
+
+    def means(self, nodes: Sequence[Node]) -> FloatArray:
+        """Return the weighted means of the columns."""
+        return self.correlate(nodes, self._weights)
+
+    def gram(
+        self,
+        left: Sequence[Node],
+        right: Sequence[Node],
+        left_means: FloatArray,
+        right_means: FloatArray,
+    ) -> FloatArray:
+        """Return the centred, weighted cross moments of two lists of nodes."""
+        total = np.zeros((len(left_means), len(right_means)))
+        same = list(left) == list(right)
+        for rows in self._chunks(len(left_means) + len(right_means)):
+            root_weights = np.sqrt(self._weights[rows])[:, None]
+            a = (self._chunk_features(left, rows) - left_means) * root_weights
+            if same:
+                b = a
+            else:
+                b = (self._chunk_features(right, rows) - right_means) * root_weights
+            total += a.T @ b
+        return total
+
+    def correlate(self, nodes: Sequence[Node], vector: FloatArray) -> FloatArray:
+        """Return Phi' vector."""
+        total = np.zeros(sum(self.width(node) for node in nodes))
+        for rows in self._chunks(len(total)):
+            total += self._chunk_features(nodes, rows).T @ vector[rows]
+        return total
+
+    def apply(self, nodes: Sequence[Node], coef: FloatArray) -> FloatArray:
+        """Return Phi coef."""
+        out = np.empty(self.n_rows)
+        for rows in self._chunks(len(coef)):
+            out[rows] = self._chunk_features(nodes, rows) @ coef
+        return out
+
+    def tail_sums(
+        self, nodes: Sequence[Node], alpha: FloatArray, scales: Sequence[FloatArray]
+    ) -> FloatArray:
+        """Return the descendant sums U(t) of the nodes, exact, in tiles of pairs of rows."""
+        variables = [
+            [
+                self._columns[:, self._spans[m, j]] if (m, j) in self._spans else None
+                for j in range(len(self._widths[m]))
+            ]
+            for m in range(len(self._widths))
+        ]
+        return TailSummer(variables, scales).sums(nodes, alpha)
+
+    def _factors(self, node: Node) -> list[tuple[int, int]]:
+        """Return the (variable, level) pairs whose features are multiplied for a node."""
+        if not self._everywhere:
+            return list(node)
+        present = dict(node)
+        absent = [(m, 0) for m in self._everywhere if m not in present]
+        return sorted([*node, *absent])
+
+    def _chunks(self, n_columns: int) -> Iterator[slice]:
+        """Cut the rows so that a chunk of ``n_columns`` features stays small."""
+        step = max(64, _CHUNK_NUMBERS // max(1, n_columns))
+        for start in range(0, self.n_rows, step):
+            yield slice(start, min(start + step, self.n_rows))
+
+    def _chunk_features(self, nodes: Sequence[Node], rows: slice) -> FloatArray:
+        """Return the features of some rows; a node's block reuses that of its prefix."""
+        n_rows = rows.stop - rows.start
+        widths = [self.width(node) for node in nodes]
+        out = np.empty((n_rows, sum(widths)), order="F")
+        done: dict[tuple[tuple[int, int], ...], FloatArray] = {}
+        start = 0
+        for node, width in zip(nodes, widths, strict=True):
+            factors = tuple(self._factors(node))
+            block = out[:, start : start + width]
+            self._fill(block, factors, rows, done)
+            done[factors] = block
+            start += width
+        return out
+
+    def _fill(
+        self,
+        block: FloatArray,
+        factors: tuple[tuple[int, int], ...],
+        rows: slice,
+        done: dict[tuple[tuple[int, int], ...], FloatArray],
+    ) -> None:
+        """Write the row-wise Kronecker product of the factors into ``block``."""
+        if not factors:
+            block[...] = 1.0
+            return
+        prefix, last = factors[:-1], factors[-1]
+        right = self._columns[rows, self._spans[last]]
+        if not prefix:
+            block[...] = right
+            return
+        left = done.get(prefix)
+        if left is None:
+            width = block.shape[1] // right.shape[1]
+            left = np.empty((block.shape[0], width), order="F")
+            self._fill(left, prefix, rows, done)
+        if left.shape[1] == 1 or right.shape[1] == 1:
+            np.multiply(left, right, out=block)
+        else:
+            np.multiply(
+                left[:, :, None],
+                right[:, None, :],
+                out=block.reshape(block.shape[0], left.shape[1], right.shape[1]),
+            )

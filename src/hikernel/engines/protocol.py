@@ -1,0 +1,78 @@
+"""What an engine can be asked, and the type of a node.
+
+Nothing here computes. A new engine implements :class:`Engine` and joins ``tests/engines``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Engine", "FloatArray", "Node"]
+
+FloatArray = NDArray[np.float64]
+
+Node = tuple[tuple[int, int], ...]
+"""A vertex of a grid: ((variable, level), ...), variables ascending, levels >= 1; () is the root."""
+
+
+class Engine(Protocol):
+    """Rows, seen through node features.
+
+    Phi_v is the (n, r_v) feature matrix of node v: the row-wise Kronecker product of its one-variable
+    level features. For several nodes the blocks stand side by side, R columns in all, in the
+    order of the nodes. Row i has weight omega_i, with sum 1.
+    """
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows n."""
+        ...
+
+    @property
+    def row_weights(self) -> FloatArray:
+        """omega, shape (n,): positive and of sum one."""
+        ...
+
+    def width(self, node: Node) -> int:
+        """Return r_v, the number of feature columns of a node."""
+        ...
+
+    def features(self, nodes: Sequence[Node]) -> FloatArray:
+        """Return Phi, shape (n, R). Takes n R numbers of memory: for the dual form only."""
+        ...
+
+    def means(self, nodes: Sequence[Node]) -> FloatArray:
+        """Return the weighted column means Phi' omega, shape (R,)."""
+        ...
+
+    def gram(
+        self,
+        left: Sequence[Node],
+        right: Sequence[Node],
+        left_means: FloatArray,
+        right_means: FloatArray,
+    ) -> FloatArray:
+        """Return (Phi_left - mean)' diag(omega) (Phi_right - mean), shape (R_left, R_right)."""
+        ...
+
+    def correlate(self, nodes: Sequence[Node], vector: FloatArray) -> FloatArray:
+        """Return Phi' vector, shape (R,)."""
+        ...
+
+    def apply(self, nodes: Sequence[Node], coef: FloatArray) -> FloatArray:
+        """Return Phi coef, shape (n,)."""
+        ...
+
+    def tail_sums(
+        self, nodes: Sequence[Node], alpha: FloatArray, scales: Sequence[FloatArray]
+    ) -> FloatArray:
+        """Return U(t), the scaled sum of |a_w|^2 over all descendants w of each node t.
+
+        U(t) = sum_ik alpha_i alpha_k prod_m S_{m,t_m}(x_i, x_k), where S_{m,j} = sum over l >= j
+        of scales[m][j, l] k_{m,l}. Exact; a sum that overflows is reported as infinity.
+        """
+        ...

@@ -1,0 +1,129 @@
+"""What a user can get wrong, found before work starts and said in a sentence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
+
+from hikernel.bases import Basis, make_basis
+from hikernel.engines.protocol import FloatArray
+
+__all__ = [
+    "check_choice",
+    "check_integer",
+    "check_number",
+    "check_target_scale",
+    "check_training_data",
+    "resolve_bases",
+]
+
+
+def check_number(
+    name: str, value: object, *, above: float, below: float = math.inf, remedy: str = ""
+) -> float:
+    """Return a real number strictly between two limits, or say what is wrong with it."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not above < float(value) < below:
+        limits = f"above {above:g}" + (f" and below {below:g}" if below < math.inf else "")
+        raise ValueError(f"{name} must be a finite number {limits}, got {value!r}. {remedy}".strip())
+    return float(value)
+
+
+def check_integer(name: str, value: object, *, least: int) -> int:
+    """Return an integer that is at least ``least``, or say what is wrong with it."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
+    return int(value)
+
+
+def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
+    """Return one of the named choices, or list them."""
+    if not isinstance(value, str) or value not in choices:
+        listed = ", ".join(repr(choice) for choice in choices)
+        raise ValueError(f"{name} must be one of {listed}, got {value!r}.")
+    return value
+
+
+def check_training_data(
+    estimator: Any, X: Any, y: Any, sample_weight: Any
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return X, y and sample weights as float64 arrays of one length.
+
+    Raises
+    ------
+    ValueError
+        For text, NaN, infinity, wrong shapes, fewer than two rows, weights that are negative or
+        leave fewer than two rows.
+    """
+    try:
+        X, y = validate_data(
+            estimator, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2
+        )
+    except ValueError as error:
+        if "could not convert string" in str(error):
+            raise ValueError(
+                f"X or y holds text ({error}). Encode it as numbers first, for example with "
+                "sklearn.preprocessing.OneHotEncoder."
+            ) from error
+        raise
+    y = np.asarray(y, dtype=np.float64)
+    check_consistent_length(X, y, sample_weight)
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    if np.any(weights < 0):
+        raise ValueError("sample_weight has negative entries; weights must be zero or positive.")
+    positive = int(np.count_nonzero(weights))
+    if positive < 2:
+        raise ValueError(
+            f"Only {positive} row(s) have a positive sample_weight; at least 2 are needed."
+        )
+    return X, y, weights
+
+
+def check_target_scale(scale: float) -> float:
+    """Return the standard deviation of y if its square can be represented."""
+    if not 1e-150 <= scale <= 1e150:
+        raise ValueError(
+            f"y has a standard deviation of {scale:.3g}, whose square leaves the range of "
+            "floating point numbers; rescale y, for example by its standard deviation."
+        )
+    return scale
+
+
+def resolve_bases(
+    spec: object, degree: int, n_features: int, feature_names: Sequence[str]
+) -> list[Basis]:
+    """Return one basis per column.
+
+    Parameters
+    ----------
+    spec : str, Basis, or mapping
+        A name or object for all columns, or a mapping from column names or positions to names
+        or objects; columns that a mapping leaves out get "auto".
+    degree : int
+        Degree of the bases that are given by name.
+    n_features : int
+        Number of columns.
+    feature_names : sequence of str
+        Their names.
+    """
+    if not isinstance(spec, Mapping):
+        return [make_basis(spec, degree)] * n_features
+    bases = [make_basis("auto", degree)] * n_features
+    position = {name: m for m, name in enumerate(feature_names)}
+    for key, value in spec.items():
+        if isinstance(key, str) and key in position:
+            m = position[key]
+        elif isinstance(key, Integral) and not isinstance(key, bool) and 0 <= key < n_features:
+            m = int(key)
+        else:
+            raise ValueError(
+                f"basis names the column {key!r}, which X does not have; its columns are "
+                f"{', '.join(feature_names[:10])}{', ...' if n_features > 10 else ''} "
+                f"(or positions 0 to {n_features - 1})."
+            )
+        bases[m] = make_basis(value, degree)
+    return bases

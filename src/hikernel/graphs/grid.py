@@ -1,0 +1,187 @@
+"""The directed grid: every product of one-variable levels is a vertex, none is ever enumerated.
+
+Variable m has levels 0..q_m; a vertex picks one level per variable and its parents lower one of
+them by one. With product-form weights d_v = prod_m d_{m, v_m} (and a root weight of its own) all
+sums over descendants factor over the variables.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hikernel.engines.protocol import FloatArray
+from hikernel.graphs.node import ROOT, Node
+
+__all__ = ["Grid", "geometric_weights"]
+
+# Products and squares of a few weights must stay in the range of floating point numbers.
+_SMALLEST, _LARGEST = 1e-30, 1e30
+
+
+def geometric_weights(max_levels: Sequence[int], base: float) -> tuple[tuple[float, ...], ...]:
+    """Return d_{m,j} = base^j for every variable, the weights of the paper.
+
+    >>> geometric_weights([2, 1], 2.0)
+    ((1.0, 2.0, 4.0), (1.0, 2.0))
+    """
+    highest = max(max_levels, default=0)
+    with np.errstate(over="ignore"):
+        powers = tuple(np.power(float(base), np.arange(highest + 1.0)).tolist())
+    return tuple(powers[: q + 1] for q in max_levels)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A grid of prod_m (q_m + 1) vertices with product-form weights.
+
+    Parameters
+    ----------
+    level_weights : tuple of tuple of float
+        ``level_weights[m][j]`` is d_{m,j} > 0, with d_{m,0} = 1; its length is q_m + 1.
+    root_weight : float
+        d of the root alone. It breaks the product form at the root only, and no descendant sum
+        of another vertex contains the root.
+    """
+
+    level_weights: tuple[tuple[float, ...], ...]
+    root_weight: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not _SMALLEST <= self.root_weight <= _LARGEST:
+            raise ValueError(
+                f"root_weight must lie between {_SMALLEST:g} and {_LARGEST:g}, "
+                f"got {self.root_weight!r}."
+            )
+        for m, weights in enumerate(self.level_weights):
+            if not weights or weights[0] != 1.0:
+                raise ValueError(f"Level 0 of variable {m} must have weight 1, got {weights!r}.")
+            if not all(_SMALLEST <= d <= _LARGEST for d in weights):
+                raise ValueError(
+                    f"The weights of variable {m} must lie between {_SMALLEST:g} and "
+                    f"{_LARGEST:g}, got {weights!r}; lower the degree or bring weight_base "
+                    "nearer to 1."
+                )
+
+    @property
+    def n_variables(self) -> int:
+        """Number of variables p."""
+        return len(self.level_weights)
+
+    @property
+    def n_vertices(self) -> int:
+        """Number of vertices, a Python int: it exceeds 10^30 for p = 50 and q = 3."""
+        return math.prod(len(weights) for weights in self.level_weights)
+
+    def max_level(self, variable: int) -> int:
+        """Return q_m."""
+        return len(self.level_weights[variable]) - 1
+
+    def __contains__(self, node: object) -> bool:
+        if not isinstance(node, tuple):
+            return False
+        variables = [m for m, _ in node]
+        return sorted(set(variables)) == variables and all(
+            0 <= m < self.n_variables and 1 <= j <= self.max_level(m) for m, j in node
+        )
+
+    def weight(self, node: Node) -> float:
+        """Return d_v."""
+        if not node:
+            return self.root_weight
+        return math.prod(self.level_weights[m][j] for m, j in node)
+
+    def weights(self, nodes: Sequence[Node]) -> FloatArray:
+        """Return d_v for several nodes, shape (len(nodes),)."""
+        return np.array([self.weight(node) for node in nodes], dtype=np.float64)
+
+    def parents(self, node: Node) -> list[Node]:
+        """Return the nodes with one level lowered by one."""
+        return [_with_level(node, i, j - 1) for i, (_, j) in enumerate(node)]
+
+    def children(self, node: Node) -> list[Node]:
+        """Return the nodes with one level raised by one."""
+        present = dict(node)
+        out = []
+        for m in range(self.n_variables):
+            j = present.get(m, 0)
+            if j < self.max_level(m):
+                out.append(tuple(sorted({**present, m: j + 1}.items())))
+        return out
+
+    def ancestors(self, node: Node) -> list[Node]:
+        """Return A(v), v included: prod (level + 1) nodes."""
+        ranges = [range(j + 1) for _, j in node]
+        return [
+            tuple((m, j) for (m, _), j in zip(node, levels, strict=True) if j > 0)
+            for levels in itertools.product(*ranges)
+        ]
+
+    def hull(self, nodes: Iterable[Node]) -> set[Node]:
+        """Return the union of the ancestors of the nodes."""
+        out: set[Node] = set()
+        for node in sorted(nodes, key=len, reverse=True):
+            if node not in out:
+                out.update(self.ancestors(node))
+        return out
+
+    def is_hull(self, nodes: Iterable[Node]) -> bool:
+        """Return whether a set contains the parents of all its members."""
+        members = set(nodes)
+        return all(parent in members for node in members for parent in self.parents(node))
+
+    def extreme_points(self, nodes: Iterable[Node]) -> set[Node]:
+        """Return the smallest set with the same hull: its members without child in the hull."""
+        hull = self.hull(nodes)
+        inner = {parent for node in hull for parent in self.parents(node)}
+        return hull - inner
+
+    def sources_of_complement(self, hull: Iterable[Node]) -> list[Node]:
+        """Return the nodes outside an ancestor-closed set all of whose parents lie inside.
+
+        Of the empty set that is the root. The order is that of discovery: deterministic for a
+        list, and new members of the hull bring their sources last.
+        """
+        inside = dict.fromkeys(hull)
+        if not inside:
+            return [ROOT]
+        out: dict[Node, None] = {}
+        for node in inside:
+            for child in self.children(node):
+                if (
+                    child not in inside
+                    and child not in out
+                    and all(parent in inside for parent in self.parents(child))
+                ):
+                    out[child] = None
+        return list(out)
+
+    def tail_scales(self) -> list[FloatArray]:
+        """Return the factors of the descendant sums, one (q_m + 1, q_m + 1) array per variable.
+
+        Entry [j, l] is 1 / (d_j + ... + d_l)^2 for l >= j and 0 below, so that
+
+            S_{m,j} = sum_{l >= j} k_{m,l} / (sum_{j <= r <= l} d_{m,r})^2,
+
+        and the product over m of S_{m,t_m} is the sum over the descendants w of t of
+        K_w / (sum over u in A(w) and D(t) of d_u)^2, for every t but the root.
+        """
+        out = []
+        for weights in self.level_weights:
+            d = np.array(weights)
+            sums = np.zeros((len(d), len(d)))
+            for j in range(len(d)):
+                sums[j, j:] = np.cumsum(d[j:]) ** -2.0
+            out.append(sums)
+        return out
+
+
+def _with_level(node: Node, position: int, level: int) -> Node:
+    """Return the node with the level at one position replaced, or dropped when it is 0."""
+    variable = node[position][0]
+    middle: Node = ((variable, level),) if level > 0 else ()
+    return node[:position] + middle + node[position + 1 :]

@@ -1,0 +1,205 @@
+"""Given zeta, solve for beta: the R x R (primal) and the n x n (dual) form of the squared error.
+
+With centred features F (rows scaled by sqrt(omega)), D = diag(zeta) by column, and target y:
+
+    beta = argmin |y - F beta|^2 / 2 + (lambda/2) sum_w |beta_w|^2 / zeta_w,
+    a = F'(y - F beta) / lambda,    beta_w = zeta_w a_w.
+
+Both forms also give the (m, m) curvature C with which the Hessian of the minimum value P in
+log(eta) coordinates is lambda diag(h) - kappa C kappa', h_v = |beta_D(v)|^2 / eta_v:
+
+    primal  C = lambda^2 E'(u u' * M^-1)E,   M = lambda I + D^1/2 F'F D^1/2, u = beta / zeta^1/2
+    dual    C = lambda diag(q) - lambda V' B^-1 V,   B = lambda I + F D F', V_w = F_w beta_w
+
+(E sums the columns of a node, q_w = zeta_w |a_w|^2). The two are equal; each is the cheaper one
+on its own side of R = n.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy.linalg import lapack
+
+from hikernel.engines.protocol import FloatArray
+
+__all__ = ["DualForm", "Evaluation", "Form", "PrimalForm"]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The solution for one zeta.
+
+    Attributes
+    ----------
+    coef, scores : ndarray of shape (R,)
+        beta and a.
+    coef_squares, score_squares : ndarray of shape (m,)
+        |beta_w|^2 and |a_w|^2.
+    loss : float
+        |y - F beta|^2 / 2.
+    fit : float
+        y'(y - F beta), the linear part of the dual objective.
+    curvature : callable
+        Returns C, shape (m, m); called only where a Newton step is taken.
+    """
+
+    coef: FloatArray
+    scores: FloatArray
+    coef_squares: FloatArray
+    score_squares: FloatArray
+    loss: float
+    fit: float
+    curvature: Callable[[], FloatArray]
+
+
+class Form(Protocol):
+    """One way to solve for beta."""
+
+    total: float
+    """|y|^2: twice the objective of the empty model."""
+    n_columns: int
+    """R."""
+
+    def evaluate(self, zeta: FloatArray, alpha: float) -> Evaluation | None:
+        """Solve for one zeta of shape (m,); None when rounding makes the system singular."""
+        ...
+
+
+class PrimalForm:
+    """The R x R form, from moments: its cost does not depend on the number of rows.
+
+    Parameters
+    ----------
+    gram : ndarray of shape (R, R)
+        F'F.
+    cross : ndarray of shape (R,)
+        F'y.
+    total : float
+        |y|^2.
+    starts : ndarray of shape (m,)
+        First column of each node.
+    """
+
+    def __init__(
+        self, gram: FloatArray, cross: FloatArray, total: float, starts: np.ndarray
+    ) -> None:
+        self.gram = gram
+        self.cross = cross
+        self.total = total
+        self.n_columns = len(cross)
+        self._blocks = _Blocks(starts, len(cross))
+
+    def evaluate(self, zeta: FloatArray, alpha: float) -> Evaluation | None:
+        """Solve for one zeta by a Cholesky factorisation of M."""
+        root = np.sqrt(self._blocks.spread(zeta))
+        system = self.gram * root[:, None]
+        system *= root
+        system.flat[:: len(root) + 1] += alpha
+        factor, info = lapack.dpotrf(system.T, lower=0, overwrite_a=1, clean=0)
+        if info != 0:
+            return None
+        u, _ = lapack.dpotrs(factor, root * self.cross, lower=0)
+        coef = root * u
+        fitted = self.gram @ coef
+        scores = (self.cross - fitted) / alpha
+        fit = self.total - float(self.cross @ coef)
+        loss = 0.5 * (fit - float(coef @ (self.cross - fitted)))
+
+        def curvature() -> FloatArray:
+            inverse, _ = lapack.dpotri(factor, lower=0)
+            upper = np.triu(inverse)
+            upper *= u[:, None]
+            upper *= alpha**2 * u
+            full = upper + upper.T
+            full.flat[:: len(u) + 1] *= 0.5
+            return self._blocks.sum_square(full)
+
+        return Evaluation(
+            coef=coef,
+            scores=scores,
+            coef_squares=self._blocks.sum(coef**2),
+            score_squares=self._blocks.sum(scores**2),
+            loss=max(loss, 0.0),
+            fit=fit,
+            curvature=curvature,
+        )
+
+
+class DualForm:
+    """The n x n form, for hulls with more feature columns than rows.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n, R)
+        F: centred, rows scaled by sqrt(omega).
+    target : ndarray of shape (n,)
+        y: centred, scaled alike.
+    starts : ndarray of shape (m,)
+        First column of each node.
+    """
+
+    def __init__(self, features: FloatArray, target: FloatArray, starts: np.ndarray) -> None:
+        self._features = features
+        self._target = target
+        self._starts = starts
+        self.total = float(target @ target)
+        self.n_columns = features.shape[1]
+        self._blocks = _Blocks(starts, features.shape[1])
+
+    def evaluate(self, zeta: FloatArray, alpha: float) -> Evaluation | None:
+        """Solve for one zeta by a Cholesky factorisation of B."""
+        columns = self._blocks.spread(zeta)
+        system = (self._features * columns) @ self._features.T
+        system.flat[:: len(system) + 1] += alpha
+        factor, info = lapack.dpotrf(system, lower=1, overwrite_a=1, clean=0)
+        if info != 0:
+            return None
+        solved, _ = lapack.dpotrs(factor, self._target, lower=1)
+        scores = self._features.T @ solved
+        coef = columns * scores
+        residual = self._target - self._features @ coef
+        score_squares = self._blocks.sum(scores**2)
+
+        def curvature() -> FloatArray:
+            parts = np.add.reduceat(self._features * coef, self._starts, axis=1)
+            half, _ = lapack.dtrtrs(factor, parts, lower=1)
+            out = -alpha * (half.T @ half)
+            out.flat[:: len(out) + 1] += alpha * zeta * score_squares
+            return np.asarray(out)
+
+        return Evaluation(
+            coef=coef,
+            scores=scores,
+            coef_squares=self._blocks.sum(coef**2),
+            score_squares=score_squares,
+            loss=0.5 * float(residual @ residual),
+            fit=float(self._target @ residual),
+            curvature=curvature,
+        )
+
+
+class _Blocks:
+    """Sums over the columns of each node, at no cost when every node has a single column."""
+
+    def __init__(self, starts: np.ndarray, n_columns: int) -> None:
+        self._starts = starts
+        self._widths = np.diff(np.append(starts, n_columns))
+        self._single = len(starts) == n_columns
+
+    def spread(self, x: FloatArray) -> FloatArray:
+        """Repeat a value per node for each of its columns."""
+        return x if self._single else np.repeat(x, self._widths)
+
+    def sum(self, x: FloatArray) -> FloatArray:
+        """Sum a vector over the columns of each node."""
+        return x if self._single else np.add.reduceat(x, self._starts)
+
+    def sum_square(self, x: FloatArray) -> FloatArray:
+        """Sum a square matrix over the columns of each node, both ways."""
+        if self._single:
+            return x
+        return np.add.reduceat(np.add.reduceat(x, self._starts, axis=0), self._starts, axis=1)

@@ -1,0 +1,298 @@
+"""Minimise over eta: a primal-dual interior-point Newton method on the simplex.
+
+With theta_v = d_v^2 eta_v on the unit simplex and P(theta) the value after solving for beta,
+
+    min P(theta)  subject to  theta >= 0, sum theta = 1,
+
+is convex and, in the scaled step x = dtheta / theta, has gradient g_v = -(lambda/2) h_v and
+Hessian lambda diag(h) - kappa C kappa' (see ``forms``). Each iteration is one step of
+Mehrotra's predictor-corrector method on
+
+    (H + diag(s)) x + nu theta = mu - g,    theta' x = 0,    s = theta * z -> mu,
+
+with an Armijo search on the barrier function P - mu sum log theta. The stopping test does not
+use mu: it computes the duality gap from a dual norm that is refined for the current alpha.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import lapack
+
+from hikernel.engines.protocol import FloatArray
+from hikernel.losses import SquaredError
+from hikernel.reduced.forms import Evaluation, Form
+from hikernel.reduced.result import ReducedSolution, Status
+from hikernel.reduced.variational import THETA_FLOOR, DualNormBound, HullMap
+
+__all__ = ["solve_reduced"]
+
+_TO_BOUNDARY = 0.995
+_WARM_MIX = 1e-3
+"""Share of the uniform distribution mixed into a warm start, so that no theta starts at zero."""
+_ROUNDING = 1e-14
+"""Gaps below this fraction of |y|^2 are rounding: the moments are not known any better."""
+
+
+@dataclass(frozen=True)
+class _Point:
+    """An evaluated theta."""
+
+    theta: FloatArray
+    eta: FloatArray
+    zeta: FloatArray
+    solved: Evaluation
+    pull: FloatArray  # h_v = |beta_D(v)|^2 / eta_v
+    value: float  # P(theta)
+
+
+@dataclass(frozen=True)
+class _Gap:
+    objective: float
+    dual_bound: float
+    dual_norm: DualNormBound
+
+    @property
+    def value(self) -> float:
+        return self.objective - self.dual_bound
+
+
+def solve_reduced(
+    form: Form,
+    hull: HullMap,
+    alpha: float,
+    *,
+    tol: float,
+    warm_eta: FloatArray | None = None,
+    max_iter: int = 200,
+) -> ReducedSolution:
+    """Solve the reduced problem to relative gap ``tol``.
+
+    Parameters
+    ----------
+    form : Form
+        The primal or the dual form.
+    hull : HullMap
+        The m nodes.
+    alpha : float
+        lambda.
+    tol : float
+        Duality gap relative to the objective.
+    warm_eta : ndarray of shape (m,), optional
+        eta of a neighbouring problem, zero for nodes it did not have.
+    max_iter : int
+        Newton steps at most.
+
+    Returns
+    -------
+    ReducedSolution
+        With a status; nothing is raised when it does not converge.
+    """
+    m = hull.size
+    theta = _start(hull, warm_eta)
+    point = _evaluate(form, hull, theta, alpha)
+    if point is None:
+        if warm_eta is not None:
+            return solve_reduced(form, hull, alpha, tol=tol, max_iter=max_iter)
+        return _singular(form, hull)
+    slack = np.full(m, _first_barrier(point, alpha, warm=warm_eta is not None))
+    status = Status.ITERATIONS
+    gap = _gap(form, hull, point, alpha, tol, refine=True)
+    iteration = 0
+    for iteration in range(max_iter + 1):
+        central = float(np.sum(slack)) <= 30.0 * tol * point.value
+        gap = _gap(form, hull, point, alpha, tol, refine=central or iteration == 0)
+        if gap.value <= max(tol * gap.objective, _ROUNDING * form.total):
+            status = Status.CONVERGED
+            break
+        if iteration == max_iter:
+            break
+        barrier_floor = 0.05 * tol * gap.objective / m
+        moved = _step(form, hull, point, slack, alpha, barrier_floor)
+        if moved is None:
+            status = Status.STALLED
+            break
+        point, slack = moved
+    if not status.ok:
+        gap = _gap(form, hull, point, alpha, tol, refine=True)
+        if gap.value <= max(tol * gap.objective, _ROUNDING * form.total):
+            status = Status.CONVERGED
+    return ReducedSolution(
+        eta=point.eta,
+        zeta=point.zeta,
+        coef=point.solved.coef,
+        scores=point.solved.scores,
+        objective=gap.objective,
+        dual_bound=gap.dual_bound,
+        dual_norm=gap.dual_norm,
+        n_iter=iteration,
+        status=status,
+    )
+
+
+def _start(hull: HullMap, warm_eta: FloatArray | None) -> FloatArray:
+    m = hull.size
+    uniform = np.full(m, 1.0 / m)
+    if warm_eta is None:
+        return uniform
+    theta = hull.weights**2 * warm_eta
+    total = float(np.sum(theta))
+    if not (np.isfinite(total) and total > 0.0):
+        return uniform
+    return (1.0 - _WARM_MIX) * theta / total + _WARM_MIX * uniform
+
+
+def _first_barrier(point: _Point, alpha: float, *, warm: bool) -> float:
+    m = len(point.theta)
+    if warm:
+        return _WARM_MIX * point.value / m + np.finfo(float).tiny
+    scale = max(0.5 * alpha * float(np.sum(point.pull)), 1e-3 * point.value)
+    return scale / m + np.finfo(float).tiny
+
+
+def _evaluate(form: Form, hull: HullMap, theta: FloatArray, alpha: float) -> _Point | None:
+    eta = hull.eta(theta)
+    zeta = hull.zeta(eta)
+    solved = form.evaluate(zeta, alpha)
+    if solved is None:
+        return None
+    pull = hull.descendant_sums(solved.coef_squares) / eta
+    value = solved.loss + 0.5 * alpha * float(zeta @ solved.score_squares)
+    if not np.isfinite(value):
+        return None
+    return _Point(theta, eta, zeta, solved, pull, value)
+
+
+def _gap(
+    form: Form, hull: HullMap, point: _Point, alpha: float, tol: float, *, refine: bool
+) -> _Gap:
+    """Return primal value, dual bound and the dual norm bound behind it."""
+    solved = point.solved
+    objective = solved.loss + 0.5 * alpha * hull.norm(solved.coef_squares) ** 2
+    residual = 2.0 * solved.loss
+    loss = SquaredError()
+    enough = loss.penalty_for(solved.fit, residual, (1.0 - tol) * objective) / alpha
+    bound = hull.refine_dual_norm(
+        solved.score_squares, point.eta, rounds=20 if refine else 0, enough=enough
+    )
+    dual = loss.best_dual_value(solved.fit, residual, alpha * bound.value)
+    return _Gap(objective, min(dual, objective), bound)
+
+
+def _step(
+    form: Form,
+    hull: HullMap,
+    point: _Point,
+    slack: FloatArray,
+    alpha: float,
+    barrier_floor: float,
+) -> tuple[_Point, FloatArray] | None:
+    """Take one predictor-corrector step; None when no step makes progress."""
+    newton = _NewtonSystem(hull, point, slack, alpha)
+    if not newton.ok:
+        return None
+    mean_slack = float(np.mean(slack))
+    x, dslack = newton.direction(0.0)
+    primal, dual = _step_lengths(x, dslack, slack)
+    predicted = float(np.mean((1.0 + primal * x) * (slack + dual * dslack)))
+    centring = min(max((predicted / mean_slack) ** 3, 1e-4), 0.5)
+    barrier = max(centring * mean_slack, barrier_floor)
+    second_order = np.clip(x * dslack, -10.0 * barrier, 10.0 * barrier)
+    for correction, trials in ((second_order, 4), (np.zeros_like(x), 40)):
+        x, dslack = newton.direction(barrier, correction)
+        slope = float((newton.gradient - barrier) @ x)
+        if not slope < 0.0:
+            continue
+        primal, dual = _step_lengths(x, dslack, slack)
+        found = _line_search(form, hull, point, x, primal, slope, barrier, alpha, trials)
+        if found is None:
+            continue
+        new_point, length = found
+        new_slack = (slack + dual * dslack) * (1.0 + length * x)
+        return new_point, np.maximum(new_slack, 1e-4 * barrier)
+    return None
+
+
+class _NewtonSystem:
+    """The factorised Newton matrix of one iterate, solved for several right-hand sides."""
+
+    def __init__(
+        self, hull: HullMap, point: _Point, slack: FloatArray, alpha: float
+    ) -> None:
+        self.gradient = -0.5 * alpha * point.pull
+        self._theta = point.theta
+        self._slack = slack
+        matrix = -hull.sandwich(point.solved.curvature(), point.eta, point.zeta)
+        diagonal = alpha * point.pull + slack
+        matrix.flat[:: len(slack) + 1] += diagonal
+        # Positive definite in exact arithmetic; a growing ridge repairs what rounding breaks.
+        ridge = 0.0
+        for _ in range(8):
+            trial = matrix.copy()
+            trial.flat[:: len(slack) + 1] += ridge * diagonal
+            self._factor, info = lapack.dpotrf(trial.T, lower=0, overwrite_a=1, clean=0)
+            self.ok = info == 0
+            if self.ok:
+                self._along, _ = lapack.dpotrs(self._factor, point.theta, lower=0)
+                break
+            ridge = max(1e-14, 100.0 * ridge)
+
+    def direction(
+        self, barrier: float, correction: FloatArray | float = 0.0
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the scaled primal step x and the step of the slack."""
+        free, _ = lapack.dpotrs(self._factor, barrier - self.gradient - correction, lower=0)
+        multiplier = (self._theta @ free) / (self._theta @ self._along)
+        x = free - multiplier * self._along
+        return x, barrier - correction - self._slack - self._slack * x
+
+
+def _step_lengths(x: FloatArray, dslack: FloatArray, slack: FloatArray) -> tuple[float, float]:
+    """Return the longest steps that keep theta and slack positive, at most 1."""
+    primal = _TO_BOUNDARY / max(float(np.max(-x)), _TO_BOUNDARY)
+    dual = _TO_BOUNDARY / max(float(np.max(-dslack / slack)), _TO_BOUNDARY)
+    return primal, dual
+
+
+def _line_search(
+    form: Form,
+    hull: HullMap,
+    point: _Point,
+    x: FloatArray,
+    length: float,
+    slope: float,
+    barrier: float,
+    alpha: float,
+    trials: int,
+) -> tuple[_Point, float] | None:
+    """Backtrack until the barrier function decreases; None after ``trials`` attempts."""
+    before = point.value - barrier * float(np.sum(np.log(point.theta)))
+    for _ in range(trials):
+        theta = point.theta * (1.0 + length * x)
+        theta = np.maximum(theta, THETA_FLOOR)
+        trial = _evaluate(form, hull, theta / np.sum(theta), alpha)
+        if trial is not None:
+            after = trial.value - barrier * float(np.sum(np.log(trial.theta)))
+            if after <= before + 1e-4 * length * slope + 1e-13 * abs(before):
+                return trial, length
+        length *= 0.5
+    return None
+
+
+def _singular(form: Form, hull: HullMap) -> ReducedSolution:
+    """Return the zero model: valid, with no bound proven."""
+    eta = hull.eta(np.full(hull.size, 1.0 / hull.size))
+    n_columns = form.n_columns
+    return ReducedSolution(
+        eta=eta,
+        zeta=hull.zeta(eta),
+        coef=np.zeros(n_columns),
+        scores=np.zeros(n_columns),
+        objective=0.5 * form.total,
+        dual_bound=0.0,
+        dual_norm=DualNormBound(np.inf, eta),
+        n_iter=0,
+        status=Status.SINGULAR,
+    )

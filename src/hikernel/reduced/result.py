@@ -1,0 +1,72 @@
+"""How a reduced solve ended, in words, and what it found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from hikernel.engines.protocol import FloatArray
+from hikernel.reduced.variational import DualNormBound
+
+__all__ = ["ReducedSolution", "Status"]
+
+
+class Status(Enum):
+    """The end of a reduced solve; the value is a sentence with a remedy."""
+
+    CONVERGED = "The reduced problem is solved to the tolerance."
+    ITERATIONS = (
+        "The reduced problem was not solved to the tolerance within its iterations; raise tol, "
+        "or alpha if the terms are nearly collinear."
+    )
+    STALLED = (
+        "Rounding errors stopped the reduced problem short of its tolerance; raise tol or alpha, "
+        "or use the orthonormal basis, whose terms are better conditioned."
+    )
+    SINGULAR = (
+        "The linear system of the reduced problem is singular to machine precision; raise alpha "
+        "or use the orthonormal basis, whose terms are better conditioned."
+    )
+
+    @property
+    def ok(self) -> bool:
+        """Whether the tolerance was met."""
+        return self is Status.CONVERGED
+
+
+@dataclass(frozen=True)
+class ReducedSolution:
+    """The solution on a hull of m nodes and R feature columns.
+
+    Attributes
+    ----------
+    eta, zeta : ndarray of shape (m,)
+        Variational weights, sum d_v^2 eta_v = 1.
+    coef, scores : ndarray of shape (R,)
+        beta and a = Phi' alpha.
+    objective : float
+        loss + (lambda/2) Omega(beta)^2.
+    dual_bound : float
+        Proven lower bound on the objective of the reduced problem.
+    dual_norm : DualNormBound
+        Bound on Omega*(alpha)^2 over the hull, with the eta that proves it.
+    n_iter : int
+        Newton steps taken.
+    status : Status
+        How it ended.
+    """
+
+    eta: FloatArray
+    zeta: FloatArray
+    coef: FloatArray
+    scores: FloatArray
+    objective: float
+    dual_bound: float
+    dual_norm: DualNormBound
+    n_iter: int
+    status: Status
+
+    @property
+    def gap(self) -> float:
+        """Bound on the suboptimality within the hull."""
+        return max(0.0, self.objective - self.dual_bound)

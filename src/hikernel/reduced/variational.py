@@ -1,0 +1,155 @@
+"""The variational form of the norm on a hull J: eta, zeta, and bounds on the dual norm.
+
+With H = {eta >= 0, sum_v d_v^2 eta_v <= 1} and 1/zeta_w = sum_{v in A(w)} 1/eta_v,
+
+    Omega(beta)^2   = min_{eta in H} sum_w |beta_w|^2 / zeta_w(eta),
+    Omega*(alpha)^2 = max_{eta in H} sum_w zeta_w(eta) |a_w|^2
+                    = min_kappa max_v d_v^-2 sum_{w in D(v)} kappa_vw^2 |a_w|^2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from scipy import sparse
+
+from hikernel.engines.protocol import FloatArray, Node
+
+__all__ = ["THETA_FLOOR", "DualNormBound", "HullMap", "SupportsAncestors"]
+
+_DENSE_ABOVE = 0.1
+"""Share of ancestor pairs above which BLAS beats sparse products."""
+
+THETA_FLOOR = 1e-100
+"""Least d_v^2 eta_v: zero for all purposes, with room for its inverse and its square."""
+
+
+class SupportsAncestors(Protocol):
+    """What the reduced problem needs to know of a graph."""
+
+    def ancestors(self, node: Node) -> list[Node]:
+        """Return A(v), v included."""
+        ...
+
+    def weights(self, nodes: Sequence[Node]) -> FloatArray:
+        """Return d_v of the nodes."""
+        ...
+
+
+@dataclass(frozen=True)
+class DualNormBound:
+    """A proven upper bound on Omega*(alpha)^2 and the eta whose kappa = zeta/eta proves it."""
+
+    value: float
+    eta: FloatArray
+
+
+class HullMap:
+    """Ancestor relations and weights of an ancestor-closed list of m nodes.
+
+    Parameters
+    ----------
+    nodes : sequence of Node
+        The hull, in the order that all vectors of length m below have.
+    graph : SupportsAncestors
+        The graph they come from.
+    """
+
+    def __init__(self, nodes: Sequence[Node], graph: SupportsAncestors) -> None:
+        self.nodes = list(nodes)
+        index = {node: i for i, node in enumerate(self.nodes)}
+        rows: list[int] = []
+        cols: list[int] = []
+        for w, node in enumerate(self.nodes):
+            for ancestor in graph.ancestors(node):
+                if ancestor not in index:
+                    raise ValueError(f"{node} is in the hull but its ancestor {ancestor} is not.")
+                rows.append(index[ancestor])
+                cols.append(w)
+        m = len(self.nodes)
+        relation = sparse.csr_array((np.ones(len(rows)), (rows, cols)), shape=(m, m))
+        dense = relation.nnz > _DENSE_ABOVE * m * m
+        # _down[v, w] = 1 for w in D(v); _up is its transpose.
+        self._down = relation.toarray() if dense else relation
+        self._up = relation.T.toarray() if dense else relation.T.tocsr()
+        self.weights = graph.weights(self.nodes)
+
+    @property
+    def size(self) -> int:
+        """Number of nodes m."""
+        return len(self.nodes)
+
+    def eta(self, theta: FloatArray) -> FloatArray:
+        """Return eta_v = theta_v / d_v^2 for theta on the unit simplex."""
+        return theta / self.weights**2
+
+    def zeta(self, eta: FloatArray) -> FloatArray:
+        """Return zeta_w = 1 / sum_{v in A(w)} 1/eta_v for eta > 0."""
+        return np.asarray(1.0 / (self._up @ (1.0 / eta)))
+
+    def descendant_sums(self, x: FloatArray) -> FloatArray:
+        """Return sum_{w in D(v)} x_w for every v."""
+        return np.asarray(self._down @ x)
+
+    def descendant_norms(self, squares: FloatArray) -> FloatArray:
+        """Return |beta_D(v)| for every v from |beta_w|^2."""
+        return np.sqrt(self.descendant_sums(squares))
+
+    def norm(self, squares: FloatArray) -> float:
+        """Return Omega(beta) from |beta_w|^2."""
+        return float(self.weights @ self.descendant_norms(squares))
+
+    def sandwich(self, middle: FloatArray, eta: FloatArray, zeta: FloatArray) -> FloatArray:
+        """Return kappa M kappa' for a symmetric (m, m) M, with kappa_vw = zeta_w / eta_v."""
+        half = self._down @ (middle * zeta[:, None] * zeta)
+        return np.asarray(self._down @ half.T) / (eta[:, None] * eta)
+
+    def dual_norm_bound(self, score_squares: FloatArray, eta: FloatArray) -> float:
+        """Return max_v d_v^-2 sum_{D(v)} kappa_vw^2 |a_w|^2 >= Omega*^2, with kappa = zeta/eta."""
+        return float(np.max(self._ratios(score_squares, eta)) ** 2)
+
+    def refine_dual_norm(
+        self,
+        score_squares: FloatArray,
+        eta: FloatArray,
+        *,
+        rounds: int = 20,
+        enough: float = -np.inf,
+    ) -> DualNormBound:
+        """Tighten the bound on Omega*(alpha)^2 by moving eta while alpha stays.
+
+        One round replaces eta_v by eta_v rho_v (normalised), where rho_v^2 is the v-th term of
+        the maximum: the fixed point has all rho_v <= Omega*. Every eta > 0 gives a valid bound,
+        so the best one met is returned. A round costs two sparse products, nothing beside a
+        factorisation, and spares the Newton method its last, slow steps towards the centre.
+
+        Parameters
+        ----------
+        score_squares : ndarray of shape (m,)
+            |a_w|^2.
+        eta : ndarray of shape (m,)
+            Where to start, positive.
+        rounds : int
+            Rounds at most.
+        enough : float
+            Stop as soon as the bound is at or below this.
+        """
+        best_value, best_eta = np.inf, eta
+        for _ in range(rounds + 1):
+            ratios = self._ratios(score_squares, eta)
+            value = float(np.max(ratios) ** 2)
+            if value < best_value:
+                best_value, best_eta = value, eta
+            if best_value <= enough or value == 0.0:
+                break
+            eta = np.maximum(eta * ratios / np.sqrt(value), THETA_FLOOR / self.weights**2)
+            eta /= self.weights**2 @ eta
+        return DualNormBound(best_value, best_eta)
+
+    def _ratios(self, score_squares: FloatArray, eta: FloatArray) -> FloatArray:
+        """Return rho_v = |beta_D(v)| / (d_v eta_v) for beta_w = zeta_w a_w."""
+        zeta = self.zeta(eta)
+        return self.descendant_norms(zeta**2 * score_squares) / (self.weights * eta)

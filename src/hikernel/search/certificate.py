@@ -1,0 +1,158 @@
+"""Certificates: how far from the global optimum a model can be.
+
+Lives outside the solvers: it takes a primal point (beta, b), a dual point alpha and bounds on
+the dual norm, and recomputes both objectives from the rows. Any feasible kappa gives a valid
+bound on Omega*, any alpha with sum zero a valid dual value, so nothing a solver does wrong can
+make the gap too small.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+
+
+from hikernel.engines.protocol import FloatArray
+from hikernel.losses import SquaredError
+
+__all__ = ["Certificate", "DualPoint", "primal_value"]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is proven about a fitted model.
+
+    Attributes
+    ----------
+    objective : float
+        Value of the convex problem at the model, (1/n) sum loss + (alpha/2) Omega^2.
+    dual_bound : float
+        No model of the whole graph has an objective below this.
+    tol : float
+        Relative gap asked for.
+    kind : {"exact", "none"}
+        "exact": the dual bound covers every kernel of the graph, computed without sampling.
+        "none": the kernels outside the hull were not bounded; only the trivial bound 0 stands.
+    reason : str
+        Why the search stopped.
+    n_vertices : int
+        Kernels in the graph, a Python int.
+    n_explored : int
+        Kernels whose own score was computed.
+    n_kernels : int
+        Size of the hull J that was solved to get the bound (the model may keep fewer).
+    """
+
+    objective: float
+    dual_bound: float
+    tol: float
+    kind: str
+    reason: str
+    n_vertices: int
+    n_explored: int
+    n_kernels: int
+
+    @property
+    def gap(self) -> float:
+        """Bound on objective minus optimum."""
+        return max(0.0, self.objective - self.dual_bound)
+
+    @property
+    def relative_gap(self) -> float:
+        """Gap as a fraction of the objective."""
+        return self.gap / self.objective if self.objective > 0.0 else 0.0
+
+    @property
+    def certified(self) -> bool:
+        """Whether the model is proven optimal to ``tol``."""
+        return self.kind != "none" and self.relative_gap <= self.tol
+
+    def scaled(self, factor: float) -> Certificate:
+        """Return the certificate in other units of the objective."""
+        return replace(
+            self, objective=self.objective * factor, dual_bound=self.dual_bound * factor
+        )
+
+    def explain(self) -> str:
+        """Return the certificate in plain words."""
+        graph = f"The graph has {_count(self.n_vertices)} kernels"
+        looked = f"{self.n_explored} were looked at, {self.n_kernels} entered the problem"
+        if self.kind == "none":
+            proof = (
+                "The kernels outside the problem were not bounded, so nothing is proven beyond "
+                f"the trivial bound. {self.reason}"
+            )
+        elif self.certified:
+            proof = (
+                "Proven: no choice among all of them has an objective more than "
+                f"{100 * self.relative_gap:.2g} % below this model's."
+            )
+        else:
+            proof = (
+                f"Proven only that no choice has an objective more than "
+                f"{100 * self.relative_gap:.2g} % below this model's "
+                f"(asked for: {100 * self.tol:.2g} %). {self.reason}"
+            )
+        return f"{graph}; {looked}. {proof}"
+
+    def __str__(self) -> str:
+        return self.explain()
+
+
+def _count(n: int) -> str:
+    """Return a count that may have hundreds of digits, readably."""
+    return f"{n:,}" if n < 10**7 else f"about 10^{math.log10(n):.0f}"
+
+
+@dataclass(frozen=True)
+class DualPoint:
+    """A dual point with the two numbers its objective needs besides the dual norm.
+
+    ``alpha``, shape (n,), has sum zero; ``fit`` and ``residual`` are as in
+    :class:`~hikernel.losses.SquaredError`, ``strength`` is lambda. The best multiple of alpha is
+    used throughout.
+    """
+
+    alpha: FloatArray
+    fit: float
+    residual: float
+    strength: float
+
+    @classmethod
+    def from_residuals(
+        cls, y: FloatArray, residuals: FloatArray, row_weights: FloatArray, strength: float
+    ) -> DualPoint:
+        """Make the point from the residuals y - f of the model; they are centred here."""
+        centred = residuals - float(row_weights @ residuals)
+        weighted = row_weights * centred
+        return cls(
+            alpha=weighted / strength,
+            # y is centred too: the same number, without the rounding of a large mean.
+            fit=float(weighted @ (y - float(row_weights @ y))),
+            residual=float(weighted @ centred),
+            strength=strength,
+        )
+
+    def value(self, dual_norm: float) -> float:
+        """Return the dual objective for a bound on Omega*(alpha)^2; never below zero."""
+        return SquaredError().best_dual_value(self.fit, self.residual, self.strength * dual_norm)
+
+    def dual_norm_for(self, value: float) -> float:
+        """Return the largest Omega*^2 at which the dual objective still reaches ``value``."""
+        return SquaredError().penalty_for(self.fit, self.residual, value) / self.strength
+
+
+def primal_value(
+    y: FloatArray, f: FloatArray, row_weights: FloatArray, norm: float, strength: float
+) -> float:
+    """Return sum omega_i loss(y_i, f_i) + (lambda/2) Omega^2 from the rows.
+
+    Parameters
+    ----------
+    y, f, row_weights : ndarray of shape (n,)
+        Target, prediction, weights of sum one.
+    norm, strength : float
+        Omega and lambda.
+    """
+    loss = float(row_weights @ SquaredError().value(y, f))
+    return loss + 0.5 * strength * norm**2

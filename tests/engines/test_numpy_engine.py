@@ -1,0 +1,149 @@
+"""The engine against loops: features, moments, descendant sums."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hikernel.engines import NumpyEngine
+from hikernel.engines import numpy_engine as module
+from hikernel.engines import tails
+from hikernel.engines.memory import available_bytes, require_memory
+from hikernel.errors import MemoryPlanError
+from hikernel.graphs import Grid, geometric_weights
+from oracles.naive import all_nodes, descendant_sum, node_features
+
+
+def make(seed=0, n=23, widths=((1, 1, 1), (1, 1, 3), (1, 2)), constant=(True, True, True)):
+    rng = np.random.default_rng(seed)
+    levels = [
+        [
+            np.ones((n, 1)) if constant[m] and j == 0 else rng.standard_normal((n, r))
+            for j, r in enumerate(variable)
+        ]
+        for m, variable in enumerate(widths)
+    ]
+    weights = rng.uniform(0.5, 2.0, n)
+    grid = Grid(geometric_weights([len(w) - 1 for w in widths], 2.0))
+    return NumpyEngine(widths, levels, weights, constant), levels, weights / weights.sum(), grid
+
+
+@pytest.fixture(params=["one chunk", "many chunks"])
+def chunked(request, monkeypatch):
+    """Results must not depend on how rows are cut."""
+    if request.param == "many chunks":
+        monkeypatch.setattr(module, "_CHUNK_NUMBERS", 1)
+        monkeypatch.setattr(tails, "_TILE_NUMBERS", 1)
+    return request.param
+
+
+@pytest.mark.parametrize("constant", [(True, True, True), (False, True, False)])
+def test_features_and_moments_equal_loops(chunked, constant):
+    engine, levels, omega, grid = make(n=150, constant=constant)
+    nodes = all_nodes(grid)
+    expected = [node_features(levels, v) for v in nodes]
+    assert [engine.width(v) for v in nodes] == [block.shape[1] for block in expected]
+    dense = np.hstack(expected)
+    np.testing.assert_allclose(engine.features(nodes), dense, rtol=1e-13)
+    np.testing.assert_allclose(engine.row_weights, omega)
+    np.testing.assert_allclose(engine.means(nodes), dense.T @ omega, atol=1e-13)
+    rng = np.random.default_rng(1)
+    vector = rng.standard_normal(engine.n_rows)
+    coef = rng.standard_normal(dense.shape[1])
+    np.testing.assert_allclose(engine.correlate(nodes, vector), dense.T @ vector, atol=1e-10)
+    np.testing.assert_allclose(engine.apply(nodes, coef), dense @ coef, atol=1e-10)
+    centred = dense - dense.T @ omega
+    means = engine.means(nodes)
+    gram = engine.gram(nodes, nodes, means, means)
+    np.testing.assert_allclose(gram, centred.T @ (omega[:, None] * centred), atol=1e-10)
+    half = nodes[::2]
+    cross = engine.gram(half, nodes, engine.means(half), means)
+    part = np.hstack([expected[i] for i in range(0, len(nodes), 2)])
+    np.testing.assert_allclose(
+        cross, (part - part.T @ omega).T @ (omega[:, None] * centred), atol=1e-10
+    )
+
+
+def test_features_do_not_depend_on_the_order_of_nodes():
+    engine, levels, _, grid = make()
+    nodes = all_nodes(grid)[::-1]
+    np.testing.assert_allclose(
+        engine.features(nodes), np.hstack([node_features(levels, v) for v in nodes]), rtol=1e-13
+    )
+
+
+@pytest.mark.parametrize("constant", [(True, True, True), (False, True, False)])
+def test_tail_sums_equal_enumeration(chunked, constant):
+    engine, levels, _, grid = make(n=40, constant=constant)
+    nodes = [v for v in all_nodes(grid) if v]
+    alpha = np.random.default_rng(2).standard_normal(engine.n_rows)
+    expected = [descendant_sum(grid, levels, t, alpha) for t in nodes]
+    np.testing.assert_allclose(
+        engine.tail_sums(nodes, alpha, grid.tail_scales()), expected, rtol=1e-10
+    )
+
+
+def test_tail_sums_where_level_zero_sums_vanish():
+    # One column of plus and minus three: 1 + x x' / 9 is exactly zero for half of the pairs.
+    x = np.array([3.0, -3.0] * 10)[:, None]
+    z = np.random.default_rng(0).standard_normal((20, 1))
+    levels = [[np.ones((20, 1)), x], [np.ones((20, 1)), z]]
+    grid = Grid(geometric_weights([1, 1], 2.0))
+    engine = NumpyEngine([(1, 1), (1, 1)], levels, np.ones(20), [True, True])
+    stack = 1.0 + x @ x.T / 9.0
+    assert np.any(stack == 0.0)
+    alpha = np.random.default_rng(1).standard_normal(20)
+    nodes = [v for v in all_nodes(grid) if v]
+    expected = [descendant_sum(grid, levels, t, alpha) for t in nodes]
+    np.testing.assert_allclose(
+        engine.tail_sums(nodes, alpha, grid.tail_scales()), expected, rtol=1e-10
+    )
+
+
+def test_tail_sums_that_overflow_are_infinite():
+    p, n = 8, 6
+    levels = [[np.ones((n, 1)), np.full((n, 1), 1e60)] for _ in range(p)]
+    grid = Grid(geometric_weights([1] * p, 2.0))
+    engine = NumpyEngine([(1, 1)] * p, levels, np.ones(n), [True] * p)
+    alpha = np.array([1.0, -1.0, 2.0, -2.0, 0.5, -0.5])
+    assert np.all(np.isposinf(engine.tail_sums([((0, 1),)], alpha, grid.tail_scales())))
+
+
+def test_variables_with_a_single_level_drop_out():
+    levels = [[np.ones((5, 1))], [np.ones((5, 1)), np.arange(5.0)[:, None]]]
+    engine = NumpyEngine([(1,), (1, 1)], levels, np.ones(5), [True, True])
+    grid = Grid(geometric_weights([0, 1], 2.0))
+    alpha = np.array([1.0, -1.0, 0.5, 0.5, -1.0])
+    expected = (np.arange(5.0) @ alpha) ** 2 / 4.0
+    np.testing.assert_allclose(
+        engine.tail_sums([((1, 1),)], alpha, grid.tail_scales()), [expected]
+    )
+
+
+def test_no_nodes_is_fine():
+    engine, _, _, grid = make()
+    alpha = np.zeros(engine.n_rows)
+    assert engine.tail_sums([], alpha, grid.tail_scales()).shape == (0,)
+    assert engine.correlate([], alpha).shape == (0,)
+
+
+def test_memory_is_planned_before_it_is_taken():
+    available = available_bytes()
+    assert available is None or available > 2**20
+    with pytest.raises(MemoryPlanError, match=r"A cube would take .* GiB.*Use less"):
+        require_memory(2**60, "A cube", "Use less.")
+    require_memory(1, "One number", "")
+
+
+def test_an_engine_too_large_for_memory_is_refused_at_once():
+    class Rows:
+        """Pretends to be a long vector without being one."""
+
+        def __len__(self):
+            return 2**45
+
+        def __array__(self, dtype=None, copy=None):
+            return np.ones(1)
+
+    with pytest.raises(MemoryPlanError, match="lower degree"):
+        NumpyEngine([(1, 1)], iter(()), Rows(), [True])

@@ -1,0 +1,115 @@
+"""The grid against enumeration."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hikernel.graphs import ROOT, Grid, geometric_weights, node_degree, node_name, node_order
+from oracles.naive import all_nodes, is_ancestor
+
+grids = st.builds(
+    lambda levels, base, root: Grid(geometric_weights(levels, base), root),
+    st.lists(st.integers(0, 3), min_size=1, max_size=4),
+    st.sampled_from([0.5, 1.0, 2.0, 4.0]),
+    st.sampled_from([0.1, 1.0, 2.0]),
+)
+
+
+@st.composite
+def grid_and_set(draw):
+    grid = draw(grids)
+    nodes = all_nodes(grid)
+    return grid, draw(st.lists(st.sampled_from(nodes), max_size=5))
+
+
+@given(grids)
+@settings(max_examples=50, deadline=None)
+def test_relations_equal_enumeration(grid):
+    nodes = all_nodes(grid)
+    assert grid.n_vertices == len(nodes) == len(set(nodes))
+    for v in nodes:
+        assert v in grid
+        assert set(grid.ancestors(v)) == {u for u in nodes if is_ancestor(u, v)}
+        below = {u for u in nodes if is_ancestor(u, v) and node_degree(u) == node_degree(v) - 1}
+        assert set(grid.parents(v)) == below
+        above = {u for u in nodes if is_ancestor(v, u) and node_degree(u) == node_degree(v) + 1}
+        assert set(grid.children(v)) == above
+
+
+@given(grid_and_set())
+@settings(max_examples=100, deadline=None)
+def test_hull_extreme_points_and_sources_equal_enumeration(case):
+    grid, chosen = case
+    nodes = all_nodes(grid)
+    hull = {u for u in nodes if any(is_ancestor(u, v) for v in chosen)}
+    assert grid.hull(chosen) == hull
+    assert grid.is_hull(hull)
+    extreme = {u for u in hull if not any(u != v and is_ancestor(u, v) for v in hull)}
+    assert grid.extreme_points(chosen) == extreme
+    outside = [u for u in nodes if u not in hull]
+    sources = {u for u in outside if not any(u != v and is_ancestor(v, u) for v in outside)}
+    assert set(grid.sources_of_complement(hull)) == sources
+    # Every node outside descends from a source: the tail bounds cover the whole graph.
+    assert all(any(is_ancestor(t, u) for t in sources) for u in outside)
+
+
+def test_a_set_without_an_ancestor_is_no_hull():
+    grid = Grid(geometric_weights([2, 2], 2.0))
+    assert not grid.is_hull([((0, 2),)])
+    assert grid.is_hull([(), ((0, 1),)])
+
+
+def test_weights_are_products_with_a_root_of_its_own():
+    grid = Grid(((1.0, 3.0), (1.0, 2.0, 5.0)), root_weight=0.1)
+    assert grid.weight(ROOT) == 0.1
+    assert grid.weight(((0, 1), (1, 2))) == 15.0
+    np.testing.assert_allclose(grid.weights([ROOT, ((0, 1),)]), [0.1, 3.0])
+
+
+def test_tail_scales_are_interval_sums():
+    grid = Grid(((1.0, 2.0, 4.0),))
+    (scales,) = grid.tail_scales()
+    np.testing.assert_allclose(
+        scales, [[1, 1 / 9, 1 / 49], [0, 1 / 4, 1 / 36], [0, 0, 1 / 16]]
+    )
+
+
+def test_a_graph_of_ten_to_the_thirty_is_never_enumerated():
+    grid = Grid(geometric_weights([4] * 60, 2.0))
+    assert grid.n_vertices == 5**60 > 10**30
+    deep = tuple((m, 1) for m in range(5))
+    assert len(grid.hull([deep])) == 32
+    assert len(grid.sources_of_complement([ROOT])) == 60
+
+
+@pytest.mark.parametrize("bad", [0.0, -1.0, float("nan"), float("inf")])
+def test_bad_weights_are_refused(bad):
+    with pytest.raises(ValueError, match="root_weight"):
+        Grid(((1.0, 2.0),), root_weight=bad)
+    with pytest.raises(ValueError, match="variable 0"):
+        Grid(((1.0, bad),))
+
+
+def test_level_zero_has_weight_one():
+    with pytest.raises(ValueError, match="Level 0 of variable 1"):
+        Grid(((1.0, 2.0), (2.0, 2.0)))
+
+
+def test_overflowing_weights_say_what_to_do():
+    with pytest.raises(ValueError, match="weight_base nearer to 1"):
+        Grid(geometric_weights([40], 1e10))
+
+
+@pytest.mark.parametrize("node", [((0, 3),), ((2, 1),), ((1, 1), (0, 1)), ((0, 0),), "x", ((0, 1), (0, 2))])
+def test_what_is_not_a_node(node):
+    assert node not in Grid(geometric_weights([2, 2], 2.0))
+
+
+def test_names():
+    node = ((0, 2), (2, 1))
+    assert node_name(node, ["a", "b", "c"]) == "a^2 * c"
+    assert node_order(node) == 2
+    assert node_degree(node) == 3

@@ -1,0 +1,1 @@
+"""Independent, slow and obvious twins of what hikernel computes."""

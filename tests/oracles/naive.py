@@ -1,0 +1,74 @@
+"""Enumeration in place of closed forms: only for graphs of at most a few hundred vertices."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+
+def all_nodes(grid):
+    """Every vertex of a grid."""
+    ranges = [range(grid.max_level(m) + 1) for m in range(grid.n_variables)]
+    return [
+        tuple((m, j) for m, j in enumerate(levels) if j > 0)
+        for levels in itertools.product(*ranges)
+    ]
+
+
+def is_ancestor(v, w):
+    """Whether v is an ancestor of w (or w itself): no level above."""
+    levels = dict(w)
+    return all(levels.get(m, 0) >= j for m, j in v)
+
+
+def node_features(levels, node):
+    """Row-wise Kronecker product of the levels of every variable, present or absent."""
+    present = dict(node)
+    n = len(levels[0][0])
+    out = np.ones((n, 1))
+    for m, blocks in enumerate(levels):
+        block = blocks[present.get(m, 0)]
+        out = np.einsum("ia,ib->iab", out, block).reshape(n, -1)
+    return out
+
+
+def omega(grid, nodes, coef_norms):
+    """sum_v d_v |beta_D(v)| by two loops."""
+    total = 0.0
+    for v in nodes:
+        inner = sum(
+            norm**2 for w, norm in zip(nodes, coef_norms, strict=True) if is_ancestor(v, w)
+        )
+        total += grid.weight(v) * np.sqrt(inner)
+    return total
+
+
+def descendant_sum(grid, levels, t, alpha):
+    """U(t) = sum over descendants w of |a_w|^2 / (sum over A(w) and D(t) of d_u)^2."""
+    nodes = all_nodes(grid)
+    total = 0.0
+    for w in nodes:
+        if is_ancestor(t, w):
+            a = node_features(levels, w).T @ alpha
+            between = [u for u in nodes if is_ancestor(t, u) and is_ancestor(u, w)]
+            total += float(a @ a) / sum(grid.weight(u) for u in between) ** 2
+    return total
+
+
+def dual_norm_squared(grid, nodes, score_squares, rounds=20000):
+    """Omega*^2 = max over eta in H of sum zeta_w |a_w|^2, by many multiplicative updates.
+
+    Returns a lower bound that is attained by an explicit eta, hence never above Omega*^2.
+    """
+    d = np.array([grid.weight(v) for v in nodes])
+    above = np.array([[is_ancestor(v, w) for w in nodes] for v in nodes], dtype=float)
+    eta = 1.0 / (len(nodes) * d**2)
+    best = 0.0
+    for _ in range(rounds):
+        zeta = 1.0 / (above.T @ (1.0 / eta))
+        best = max(best, float(zeta @ score_squares))
+        grow = np.sqrt(above @ (zeta**2 * score_squares)) / (d * eta)
+        eta = np.maximum(eta * grow, 1e-300)
+        eta /= d**2 @ eta
+    return best

@@ -1,0 +1,81 @@
+"""The certificate's own arithmetic and words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hikernel.losses import SquaredError
+from hikernel.search import Certificate
+from hikernel.search.certificate import DualPoint, primal_value
+
+
+def certificate(**changes):
+    fields = {
+        "objective": 2.0,
+        "dual_bound": 1.9,
+        "tol": 0.1,
+        "kind": "exact",
+        "reason": "Because.",
+        "n_vertices": 5**60,
+        "n_explored": 70,
+        "n_kernels": 7,
+    }
+    return Certificate(**{**fields, **changes})
+
+
+def test_gap_and_verdict():
+    proven = certificate()
+    assert proven.gap == pytest.approx(0.1)
+    assert proven.relative_gap == pytest.approx(0.05)
+    assert proven.certified
+    assert not certificate(tol=0.01).certified
+    assert not certificate(kind="none", dual_bound=1.99).certified
+    assert certificate(objective=0.0, dual_bound=0.0).relative_gap == 0.0
+    assert certificate(objective=1.0, dual_bound=1.0 + 1e-15).gap == 0.0
+
+
+def test_units_change_nothing_but_the_objective():
+    scaled = certificate().scaled(4.0)
+    assert scaled.objective == 8.0
+    assert scaled.relative_gap == pytest.approx(certificate().relative_gap)
+
+
+def test_words_say_what_is_proven_and_what_is_not():
+    assert "10^42 kernels" in str(certificate())
+    assert "no choice among all of them" in certificate().explain()
+    assert "5 %" in certificate().explain()
+    assert "Proven only" in certificate(tol=0.01).explain()
+    assert "Because." in certificate(tol=0.01).explain()
+    assert "nothing is proven" in certificate(kind="none").explain()
+    assert "1,024 kernels" in certificate(n_vertices=1024).explain()
+
+
+def test_the_dual_value_is_the_conjugate_form_at_the_best_multiple():
+    rng = np.random.default_rng(0)
+    y, r = rng.standard_normal(30) + 5.0, rng.standard_normal(30)
+    omega = rng.uniform(0.5, 1, 30)
+    omega /= omega.sum()
+    strength, norm2 = 0.1, 0.7
+    point = DualPoint.from_residuals(y, r, omega, strength)
+    assert np.sum(point.alpha) == pytest.approx(0.0, abs=1e-12)
+
+    def dual(s):
+        b = -strength * s * point.alpha / omega
+        conjugate = omega @ SquaredError().conjugate(y, b)
+        return -conjugate - 0.5 * strength * s**2 * norm2
+
+    values = [dual(s) for s in np.linspace(0, 2, 4001)]
+    assert point.value(norm2) == pytest.approx(max(0.0, *values), rel=1e-6)
+
+
+def test_dual_norm_for_inverts_value():
+    y = np.array([1.0, -1.0, 2.0, -2.0])
+    point = DualPoint.from_residuals(y, 0.5 * y, np.full(4, 0.25), 0.1)
+    assert point.value(point.dual_norm_for(0.4)) == pytest.approx(0.4)
+
+
+def test_primal_value_is_the_objective_written_out():
+    y, f = np.array([1.0, 2.0]), np.array([0.0, 1.0])
+    omega = np.array([0.25, 0.75])
+    assert primal_value(y, f, omega, norm=3.0, strength=0.2) == pytest.approx(0.5 + 0.9)

@@ -1,0 +1,198 @@
+"""The paper's search against the twin on the whole graph, and its certificate at every step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from hikernel.bases import (
+    Anova,
+    Gaussian,
+    Hermite,
+    KernelPCA,
+    OrthonormalPolynomial,
+    Polynomial,
+    Spline,
+)
+from hikernel.search import paper_search
+from oracles.naive import all_nodes
+from oracles.problems import small_problem
+from oracles.twin import twin_optimum
+
+BASES = {
+    "polynomial": Polynomial(2),
+    "orthonormal": OrthonormalPolynomial(2),
+    "hermite": Hermite(2),
+    "gaussian": Gaussian(2, b=0.2, tol=1e-4),
+    "gaussian with constant": Gaussian(2, b=0.2, constant_level=True, tol=1e-4),
+    "kernel PCA": KernelPCA(degree=2, b=0.2, tol=1e-4),
+    "anova": Anova(b=0.2, tol=1e-4),
+    "spline": Spline(tol=1e-2),
+}
+
+SETTINGS = [
+    {"alpha": 0.1, "weighted": False, "weight_base": 2.0, "root_weight": 1.0},
+    {"alpha": 0.02, "weighted": True, "weight_base": 2.0, "root_weight": 0.1},
+    {"alpha": 0.005, "weighted": False, "weight_base": 4.0, "root_weight": 1.0},
+    {"alpha": 0.001, "weighted": True, "weight_base": 1.0, "root_weight": 2.0},
+]
+
+# 8 bases x 4 settings = 32 seeded problems; multi-column nodes in five of the bases.
+PROBLEMS = [
+    pytest.param(basis, setting, 100 * i + j, id=f"{name}-{j}")
+    for i, (name, basis) in enumerate(BASES.items())
+    for j, setting in enumerate(SETTINGS)
+]
+
+
+def optimum_of(small):
+    nodes = all_nodes(small.grid)
+    return twin_optimum(
+        small.grid, small.levels, nodes, small.y, small.weights, small.search.strength
+    )
+
+
+@pytest.mark.parametrize(("basis", "setting", "seed"), PROBLEMS)
+def test_objective_equals_the_twin_on_the_whole_graph(basis, setting, seed):
+    small = small_problem(basis, seed, **setting)
+    optimum, prediction = optimum_of(small)
+    result = paper_search(small.search, tol=1e-7, max_kernels=1000, certify="exact")
+    assert result.certificate.certified
+    assert result.certificate.objective == pytest.approx(optimum, rel=1e-6)
+    assert small.grid.is_hull(result.nodes)
+    weights = small.grid.weights(result.nodes)
+    assert np.all(result.solution.eta >= 0)
+    assert weights**2 @ result.solution.eta == pytest.approx(1.0)
+    # Strong convexity: a gap of g puts predictions within sqrt(2 g) of each other.
+    distance = np.average((small.y - result.residuals - prediction) ** 2, weights=small.weights)
+    assert np.sqrt(distance) <= np.sqrt(2 * 3e-6 * optimum)
+
+
+@pytest.mark.parametrize("form", ["primal", "dual"])
+@pytest.mark.parametrize("seed", range(8))
+def test_the_gap_covers_the_true_suboptimality_at_every_step(seed, form):
+    rng = np.random.default_rng(seed)
+    basis = [Polynomial(2), OrthonormalPolynomial(2), Hermite(2), Gaussian(2, remainder=False)][
+        seed % 4
+    ]
+    small = small_problem(
+        basis,
+        seed,
+        p=int(rng.integers(2, 5)),
+        alpha=float(10 ** rng.uniform(-4, -1.5)),
+        weighted=bool(rng.integers(2)),
+        form=form,
+    )
+    assert small.grid.n_vertices <= 3**4
+    optimum, _ = optimum_of(small)
+    slack = 1e-7 * optimum  # accuracy of the twin
+    steps = []
+
+    def check(step):
+        steps.append(step)
+        certificate = step.certificate
+        assert certificate.dual_bound <= optimum + slack
+        assert certificate.gap >= certificate.objective - optimum - slack
+        # Also where the search itself saw no need to bound the tail.
+        tails = small.search.tail_sums(step.frontier, step.dual)
+        bound = step.dual.value(max(step.solution.dual_norm.value, max(tails, default=0.0)))
+        assert bound <= optimum + slack
+
+    result = paper_search(
+        small.search, tol=1e-5, max_kernels=100, certify="exact", callback=check
+    )
+    assert len(steps) == len(result.history) > 1
+    assert result.certificate.gap >= result.certificate.objective - optimum - slack
+    sizes = [len(step.nodes) for step in steps]
+    assert sizes == sorted(sizes)
+
+
+def test_primal_and_dual_form_find_the_same_model():
+    results = []
+    for form in ("primal", "dual"):
+        small = small_problem(OrthonormalPolynomial(2), 5, p=3, form=form)
+        results.append(paper_search(small.search, tol=1e-8, max_kernels=100, certify="exact"))
+    a, b = results
+    np.testing.assert_allclose(a.residuals, b.residuals, atol=1e-4)
+    assert a.certificate.objective == pytest.approx(b.certificate.objective, rel=1e-7)
+
+
+def test_coefficients_come_from_the_dual_variables():
+    # Slip 4: beta_w = zeta_w Phi_w' alpha, the main text's version, not the appendix's.
+    small = small_problem(Spline(tol=1e-3), 7)
+    result = paper_search(small.search, tol=1e-8, max_kernels=100, certify="exact")
+    scores = small.search.engine.correlate(result.nodes, result.alpha)
+    widths = [small.search.engine.width(node) for node in result.nodes]
+    zeta = np.repeat(result.solution.zeta, widths)
+    np.testing.assert_allclose(zeta * scores, result.solution.coef, atol=1e-9)
+    assert not np.allclose(scores, result.solution.coef, atol=1e-3)
+    assert np.sum(result.alpha) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_max_kernels_limits_the_hull_and_is_reported():
+    # Slip 4: the algorithm's #(V) <= Q means the hull, not the graph.
+    small = small_problem(OrthonormalPolynomial(2), 2, p=3, n=100, alpha=1e-4)
+    free = paper_search(small.search, tol=1e-4, max_kernels=100, certify="exact")
+    assert free.certificate.certified
+    assert free.certificate.n_kernels > 5
+    sizes = []
+    cut = paper_search(
+        small.search,
+        tol=1e-4,
+        max_kernels=5,
+        certify="exact",
+        callback=lambda step: sizes.append(len(step.nodes)),
+    )
+    assert max(sizes) == 5
+    assert small.grid.n_vertices == 27
+    assert not cut.certificate.certified
+    assert "max_kernels=5" in cut.certificate.reason
+    assert cut.certificate.kind == "exact"
+    assert cut.certificate.objective - cut.certificate.gap <= free.certificate.objective
+
+
+def test_without_bounds_nothing_is_claimed():
+    small = small_problem(OrthonormalPolynomial(2), 2, p=3, n=100)
+    result = paper_search(small.search, tol=1e-4, max_kernels=100, certify="none")
+    assert result.certificate.kind == "none"
+    assert not result.certificate.certified
+    assert result.certificate.dual_bound == 0.0
+    assert result.certificate.relative_gap == 1.0
+    proven = paper_search(small.search, tol=1e-4, max_kernels=100, certify="exact")
+    assert result.certificate.objective >= proven.certificate.dual_bound
+
+
+def test_auto_bounds_small_data_only(monkeypatch):
+    from hikernel.search import paper
+
+    small = small_problem(OrthonormalPolynomial(2), 2)
+    assert paper_search(small.search, tol=1e-3, max_kernels=50).certificate.kind == "exact"
+    monkeypatch.setattr(paper, "AUTO_PAIRS", 10)
+    unproven = paper_search(small.search, tol=1e-3, max_kernels=50).certificate
+    assert unproven.kind == "none"
+    assert 'certify="exact"' in unproven.reason
+
+
+def test_terms_that_only_the_proof_needed_are_dropped():
+    small = small_problem(OrthonormalPolynomial(2), 4, p=4, n=300, alpha=0.02)
+    result = paper_search(small.search, tol=1e-3, max_kernels=100, certify="exact")
+    assert result.certificate.certified
+    assert len(result.nodes) < result.certificate.n_kernels
+    norms = np.sqrt(np.add.reduceat(result.solution.coef**2, result.problem.starts))
+    ends = [node for node in small.grid.extreme_points(result.nodes)]
+    by_node = dict(zip(result.nodes, norms, strict=True))
+    assert all(by_node[node] > 1e-4 for node in ends)
+
+
+def test_a_single_vertex_graph_is_solved_exactly():
+    small = small_problem(OrthonormalPolynomial(2), 0, n=10)
+    from hikernel.graphs import Grid
+    from hikernel.engines import NumpyEngine
+    from hikernel.search import SearchProblem
+
+    engine = NumpyEngine([(1,)], [[np.ones((10, 1))]], np.ones(10), [True])
+    problem = SearchProblem(engine, Grid(((1.0,),)), small.y, 0.1)
+    result = paper_search(problem, tol=1e-3, max_kernels=10)
+    assert result.certificate.certified
+    assert result.certificate.objective == pytest.approx(0.5 * np.var(small.y))
+    assert result.certificate.n_vertices == 1
