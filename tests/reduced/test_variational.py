@@ -106,6 +106,7 @@ def test_sparse_and_dense_relations_agree(monkeypatch):
     results = []
     for threshold in (-1.0, 2.0):
         monkeypatch.setattr(module, "_DENSE_ABOVE", threshold)
+        monkeypatch.setattr(module, "_DENSE_BELOW", 0)
         hull = HullMap(nodes, grid)
         results.append((hull.zeta(eta), hull.sandwich(middle, eta, hull.zeta(eta))))
     for dense, sparse in zip(*results, strict=True):

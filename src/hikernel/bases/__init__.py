@@ -6,8 +6,8 @@ variables, the graph and the penalty are none of this package's business.
 
 from __future__ import annotations
 
-import dataclasses
 import difflib
+import inspect
 
 from hikernel.bases.anova import Anova
 from hikernel.bases.base import Basis, FittedBasis
@@ -84,12 +84,6 @@ def make_basis(spec: str | Basis, degree: int | None = None) -> Basis:
         raise ValueError(
             f"basis {spec!r} is not known; choose one of {', '.join(sorted(names))}.{hint}"
         )
-    if degree is None or not _has_degree(cls):
+    if degree is None or "degree" not in inspect.signature(cls).parameters:
         return cls()
     return cls(degree=degree)  # type: ignore[call-arg]
-
-
-def _has_degree(cls: type[Basis]) -> bool:
-    return dataclasses.is_dataclass(cls) and any(
-        f.name == "degree" for f in dataclasses.fields(cls)
-    )

@@ -99,8 +99,7 @@ def as_points(x: ArrayLike) -> FloatArray:
 def distinct(x: FloatArray, weights: FloatArray) -> tuple[FloatArray, NDArray[np.intp], FloatArray]:
     """Distinct values of ``x``, where each row went, and the weights, merged to sum to one."""
     values, inverse = np.unique(x, return_inverse=True)
-    # Dividing by the largest weight first keeps the sum finite for weights of any size.
-    merged = np.bincount(inverse, weights / weights.max(), minlength=values.size)
+    merged = np.bincount(inverse, weights, minlength=values.size)
     return values, inverse.astype(np.intp, copy=False), merged / merged.sum()
 
 
@@ -117,4 +116,5 @@ def _check_weights(sample_weight: ArrayLike, n_rows: int) -> FloatArray:
         raise ValueError("sample_weight must be finite and nonnegative; use 0 to leave a row out.")
     if not weights.any():
         raise ValueError("sample_weight is zero on every row; give at least one a positive weight.")
-    return weights
+    # Relative to the largest: sums stay finite, and a weight that vanishes beside it is zero.
+    return weights / float(weights.max())

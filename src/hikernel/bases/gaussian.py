@@ -74,7 +74,7 @@ class Gaussian(Basis):
     floating point (trace below 1e-290) is left out, and then ``max_level`` is q - 1.
 
     The series for the remainder has at most 1024 terms more than the degree. This suffices for
-    points within about 30 standard deviations at the default b; a column with values further
+    points within about 40 standard deviations at the default b; a column with values further
     out gets a `LowRankWarning`, and the remainder fades to zero there. All levels underflow
     to zero far away, never to NaN.
 
@@ -113,11 +113,11 @@ class Gaussian(Basis):
     def _check_ratio(self) -> None:
         """Refuse b and s whose series is numerically constant or does not end in time."""
         series = MehlerSeries(float(self.b), float(self.s))
-        remedy = f"got b={self.b!r}, s={self.s!r}"
+        given = f"got b={self.b!r}, s={self.s!r}"
         if not series.r > 1e-100:
             raise ValueError(
                 f"b * s is so small that the Gaussian kernel is constant in floating point "
-                f"({remedy}); increase b, or use a polynomial basis."
+                f"({given}); increase b, or use a polynomial basis."
             )
         needed = math.inf
         if series.r < 1.0:
@@ -127,7 +127,7 @@ class Gaussian(Basis):
         if needed > MAX_TERMS + self._n_single and (self.remainder or series.r == 1.0):
             raise ValueError(
                 f"b * s is too large: the series of the Gaussian kernel would need {needed} "
-                f"terms, more than {MAX_TERMS + self._n_single} ({remedy}). Decrease b or s, or "
+                f"terms, more than {MAX_TERMS + self._n_single} ({given}). Decrease b or s, or "
                 "use KernelPCA or Anova, which have no series."
             )
 

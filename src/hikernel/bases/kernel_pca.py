@@ -130,7 +130,7 @@ class FittedKernelPCA(FittedBasis):
     @property
     def widths(self) -> tuple[int, ...]:
         """Columns per level: one each, and the remaining directions last."""
-        n_directions = self.rotation.shape[1]
+        n_directions = int(self.rotation.shape[1])
         rest = n_directions - self.n_single
         single = self.constant_level + min(self.n_single, n_directions)
         return (1,) * single + ((rest,) if rest > 0 else ())

@@ -66,7 +66,7 @@ class LowRankMap:
         # Substitution, not an inverse: pivoting has made the diagonal of L_pp decrease, and
         # each row is then solved to its own precision although L_pp is ill conditioned.
         phi = solve_triangular(self.factor, values, lower=True, check_finite=False)
-        return cast(FloatArray, np.asarray(phi, dtype=np.float64).T)
+        return np.asarray(phi, dtype=np.float64).T
 
 
 def pivoted_cholesky(
@@ -127,6 +127,8 @@ def pivoted_cholesky(
     >>> bool(np.abs(L @ L.T - GaussianKernel(0.5)(x, x)).max() < 1e-9)
     True
     """
+    if first_pivot is not None and not 0 <= first_pivot < x.size:
+        raise ValueError(f"first_pivot must be a row from 0 to {x.size - 1}, got {first_pivot}.")
     points, position, w = distinct(x, weights)
     diagonal = _diagonal(kernel, points)
     scale = float(diagonal.max())
@@ -151,8 +153,8 @@ def pivoted_cholesky(
         rank = len(chosen)
         if rank == rows.shape[0]:
             rows = np.concatenate([rows, np.empty_like(rows)])[:limit]
-        row = evaluate(kernel, points[pivot : pivot + 1], points)[0]
-        row -= rows[:rank, pivot] @ rows[:rank]
+        column = evaluate(kernel, points[pivot : pivot + 1], points)[0]
+        row = column - rows[:rank, pivot] @ rows[:rank]
         _check_symmetric(row, residual, chosen, pivot, scale)
         row /= np.sqrt(residual[pivot])
         row[chosen] = 0.0
@@ -164,7 +166,7 @@ def pivoted_cholesky(
         rows[rank] = row
         chosen.append(pivot)
         left = float(w @ np.maximum(residual, 0.0)) / total
-    if left > tol and len(chosen) == limit < points.size:
+    if left > tol and len(chosen) == limit:
         remedy = "or choose a smoother kernel" if max_rank is None else "or leave it at None"
         warnings.warn(
             f"The factor of a one-variable kernel stopped at {limit} columns with a relative "
@@ -209,7 +211,7 @@ def leading_directions(moment: FloatArray, tol: float) -> tuple[FloatArray, floa
 def evaluate(kernel: Kernel, x: FloatArray, z: FloatArray) -> FloatArray:
     """Evaluate k(x, z) in float64 and check shape and finiteness, as the kernel may be a user's."""
     try:
-        values = np.array(kernel(x, z), dtype=np.float64)
+        values = np.asarray(kernel(x, z), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"The kernel failed on points of shapes {x.shape} and {z.shape} ({error}); it must "
@@ -232,7 +234,13 @@ def _diagonal(kernel: Kernel, x: FloatArray) -> FloatArray:
     """k(x_i, x_i); from small blocks when the kernel does not offer it."""
     method = cast("Callable[[FloatArray], FloatArray] | None", getattr(kernel, "diagonal", None))
     if method is not None:
-        return np.array(method(x), dtype=np.float64)
+        values = np.asarray(method(x), dtype=np.float64)
+        if values.shape != x.shape or not np.isfinite(values).all():
+            raise ValueError(
+                f"The method diagonal(x) of the kernel must return {x.size} finite numbers, "
+                f"k(x_i, x_i) for every point; it returned an array of shape {values.shape}."
+            )
+        return values
     blocks = [x[i : i + _DIAGONAL_BLOCK] for i in range(0, x.size, _DIAGONAL_BLOCK)]
     return np.concatenate([np.diagonal(evaluate(kernel, block, block)) for block in blocks])
 

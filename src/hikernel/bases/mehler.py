@@ -34,7 +34,7 @@ class MehlerSeries:
         Inverse squared length of the kernel.
     s : float
         Variance of the normal distribution under which the phi_j are orthogonal.
-    """  # noqa: D400, D205 - the formula is the summary
+    """  # noqa: D400 - the formula is the summary
 
     b: float
     s: float

@@ -54,7 +54,7 @@ class Standardizer:
         # A second pass removes the rounding of the first: a large offset must not cost digits.
         mean += float(weights @ (scaled - mean))
         std = math.sqrt(float(weights @ (scaled - mean) ** 2))
-        constant = values.size == 1 or std <= _CONSTANT * math.ldexp(largest, -exponent)
+        constant = std <= _CONSTANT * math.ldexp(largest, -exponent)
         return cls(exponent, mean, std, constant)
 
     @property

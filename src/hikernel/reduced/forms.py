@@ -22,11 +22,14 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from hikernel.engines.protocol import FloatArray
 
-__all__ = ["DualForm", "Evaluation", "Form", "PrimalForm"]
+__all__ = ["DualForm", "Evaluation", "Form", "IndexArray", "PrimalForm"]
+
+IndexArray = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,22 @@ class Form(Protocol):
         """Solve for one zeta of shape (m,); None when rounding makes the system singular."""
         ...
 
+    def scores(self, coef: FloatArray, alpha: float) -> FloatArray:
+        """Return a = F'(y - F beta) / lambda, shape (R,), for any beta."""
+        ...
+
+    def columns(self, nodes: IndexArray) -> IndexArray:
+        """Return the feature columns of some nodes, given and returned as positions."""
+        ...
+
+    def node_sums(self, x: FloatArray) -> FloatArray:
+        """Return the sum of a vector over the columns of each node, shape (m,)."""
+        ...
+
+    def restrict(self, nodes: IndexArray) -> Form:
+        """Return the form of some of the nodes, given by position."""
+        ...
+
 
 class PrimalForm:
     """The R x R form, from moments: its cost does not depend on the number of rows.
@@ -85,7 +104,7 @@ class PrimalForm:
     """
 
     def __init__(
-        self, gram: FloatArray, cross: FloatArray, total: float, starts: np.ndarray
+        self, gram: FloatArray, cross: FloatArray, total: float, starts: IndexArray
     ) -> None:
         self.gram = gram
         self.cross = cross
@@ -128,6 +147,28 @@ class PrimalForm:
             curvature=curvature,
         )
 
+    def scores(self, coef: FloatArray, alpha: float) -> FloatArray:
+        """Return a for any beta."""
+        return np.asarray((self.cross - self.gram @ coef) / alpha)
+
+    def columns(self, nodes: IndexArray) -> IndexArray:
+        """Return the feature columns of some nodes."""
+        return self._blocks.columns(nodes)
+
+    def node_sums(self, x: FloatArray) -> FloatArray:
+        """Sum a vector over the columns of each node."""
+        return self._blocks.sum(x)
+
+    def restrict(self, nodes: IndexArray) -> PrimalForm:
+        """Return the form of some of the nodes."""
+        columns = self._blocks.columns(nodes)
+        return PrimalForm(
+            self.gram[np.ix_(columns, columns)],
+            self.cross[columns],
+            self.total,
+            self._blocks.starts_of(nodes),
+        )
+
 
 class DualForm:
     """The n x n form, for hulls with more feature columns than rows.
@@ -142,7 +183,7 @@ class DualForm:
         First column of each node.
     """
 
-    def __init__(self, features: FloatArray, target: FloatArray, starts: np.ndarray) -> None:
+    def __init__(self, features: FloatArray, target: FloatArray, starts: IndexArray) -> None:
         self._features = features
         self._target = target
         self._starts = starts
@@ -181,14 +222,50 @@ class DualForm:
             curvature=curvature,
         )
 
+    def scores(self, coef: FloatArray, alpha: float) -> FloatArray:
+        """Return a for any beta."""
+        residual = self._target - self._features @ coef
+        return np.asarray(self._features.T @ residual / alpha)
+
+    def columns(self, nodes: IndexArray) -> IndexArray:
+        """Return the feature columns of some nodes."""
+        return self._blocks.columns(nodes)
+
+    def node_sums(self, x: FloatArray) -> FloatArray:
+        """Sum a vector over the columns of each node."""
+        return self._blocks.sum(x)
+
+    def restrict(self, nodes: IndexArray) -> Form:
+        """Return the form of some of the nodes: primal when they have fewer columns than rows."""
+        features = self._features[:, self._blocks.columns(nodes)]
+        starts = self._blocks.starts_of(nodes)
+        if features.shape[1] > len(self._target):
+            return DualForm(features, self._target, starts)
+        return PrimalForm(
+            features.T @ features, features.T @ self._target, self.total, starts
+        )
+
 
 class _Blocks:
     """Sums over the columns of each node, at no cost when every node has a single column."""
 
-    def __init__(self, starts: np.ndarray, n_columns: int) -> None:
+    def __init__(self, starts: IndexArray, n_columns: int) -> None:
         self._starts = starts
         self._widths = np.diff(np.append(starts, n_columns))
         self._single = len(starts) == n_columns
+
+    def columns(self, nodes: IndexArray) -> IndexArray:
+        """Return the columns of some nodes."""
+        if self._single:
+            return nodes
+        return np.concatenate(
+            [np.arange(self._starts[i], self._starts[i] + self._widths[i]) for i in nodes]
+        )
+
+    def starts_of(self, nodes: IndexArray) -> IndexArray:
+        """Return where the blocks of some nodes start once the others are gone."""
+        ends = np.cumsum(self._widths[nodes])
+        return (ends - self._widths[nodes]).astype(np.intp)
 
     def spread(self, x: FloatArray) -> FloatArray:
         """Repeat a value per node for each of its columns."""

@@ -99,11 +99,9 @@ def solve_reduced(
         return _singular(form, hull)
     slack = np.full(m, _first_barrier(point, alpha, warm=warm_eta is not None))
     status = Status.ITERATIONS
-    gap = _gap(form, hull, point, alpha, tol, refine=True)
-    iteration = 0
     for iteration in range(max_iter + 1):
         central = float(np.sum(slack)) <= 30.0 * tol * point.value
-        gap = _gap(form, hull, point, alpha, tol, refine=central or iteration == 0)
+        gap = _gap(form, hull, point, alpha, tol, refine=central or (warm_eta is not None and iteration == 0))
         if gap.value <= max(tol * gap.objective, _ROUNDING * form.total):
             status = Status.CONVERGED
             break

@@ -13,6 +13,7 @@ from hikernel.reduced.forms import DualForm, Form, PrimalForm
 from hikernel.reduced.newton import solve_reduced
 from hikernel.reduced.result import ReducedSolution
 from hikernel.reduced.variational import HullMap, SupportsAncestors
+from hikernel.reduced.working_set import solve_from
 
 __all__ = ["FormName", "ReducedProblem"]
 
@@ -139,7 +140,9 @@ class ReducedProblem:
         """Solve for one lambda; ``warm_eta`` may be shorter than the hull (nodes appended since)."""
         if warm_eta is not None and len(warm_eta) < len(self.nodes):
             warm_eta = np.concatenate([warm_eta, np.zeros(len(self.nodes) - len(warm_eta))])
-        return solve_reduced(self.form(), self.hull, alpha, tol=tol, warm_eta=warm_eta)
+        if warm_eta is None:
+            return solve_reduced(self.form(), self.hull, alpha, tol=tol)
+        return solve_from(self.form(), self.hull, alpha, tol=tol, warm_eta=warm_eta)
 
     def intercept(self, coef: FloatArray) -> float:
         """Return b, which makes the weighted residuals sum to zero."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
 from hikernel.engines.protocol import FloatArray, Node
@@ -22,6 +23,8 @@ __all__ = ["THETA_FLOOR", "DualNormBound", "HullMap", "SupportsAncestors"]
 
 _DENSE_ABOVE = 0.1
 """Share of ancestor pairs above which BLAS beats sparse products."""
+_DENSE_BELOW = 200
+"""Hull size up to which BLAS wins whatever the share: a sparse product costs 10 us to call."""
 
 THETA_FLOOR = 1e-100
 """Least d_v^2 eta_v: zero for all purposes, with room for its inverse and its square."""
@@ -71,11 +74,27 @@ class HullMap:
                 cols.append(w)
         m = len(self.nodes)
         relation = sparse.csr_array((np.ones(len(rows)), (rows, cols)), shape=(m, m))
-        dense = relation.nnz > _DENSE_ABOVE * m * m
+        dense = m <= _DENSE_BELOW or relation.nnz > _DENSE_ABOVE * m * m
         # _down[v, w] = 1 for w in D(v); _up is its transpose.
         self._down = relation.toarray() if dense else relation
         self._up = relation.T.toarray() if dense else relation.T.tocsr()
         self.weights = graph.weights(self.nodes)
+
+    def restrict(self, index: NDArray[np.intp]) -> HullMap:
+        """Return the map of some of the nodes, given by position; they must be closed."""
+        out = object.__new__(HullMap)
+        out.nodes = [self.nodes[i] for i in index]
+        out.weights = self.weights[index]
+        down = self._down[index][:, index]
+        up = self._up[index][:, index]
+        if sparse.issparse(down) and len(index) <= _DENSE_BELOW:
+            down, up = down.toarray(), up.toarray()
+        out._down, out._up = down, up
+        return out
+
+    def closure(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return which nodes are ancestors of a chosen one, itself included."""
+        return np.asarray(self.descendant_sums(chosen.astype(np.float64)) > 0.0)
 
     @property
     def size(self) -> int:
@@ -109,7 +128,7 @@ class HullMap:
 
     def dual_norm_bound(self, score_squares: FloatArray, eta: FloatArray) -> float:
         """Return max_v d_v^-2 sum_{D(v)} kappa_vw^2 |a_w|^2 >= Omega*^2, with kappa = zeta/eta."""
-        return float(np.max(self._ratios(score_squares, eta)) ** 2)
+        return float(np.max(self.dual_norm_ratios(score_squares, eta)) ** 2)
 
     def refine_dual_norm(
         self,
@@ -139,7 +158,7 @@ class HullMap:
         """
         best_value, best_eta = np.inf, eta
         for _ in range(rounds + 1):
-            ratios = self._ratios(score_squares, eta)
+            ratios = self.dual_norm_ratios(score_squares, eta)
             value = float(np.max(ratios) ** 2)
             if value < best_value:
                 best_value, best_eta = value, eta
@@ -149,7 +168,7 @@ class HullMap:
             eta /= self.weights**2 @ eta
         return DualNormBound(best_value, best_eta)
 
-    def _ratios(self, score_squares: FloatArray, eta: FloatArray) -> FloatArray:
+    def dual_norm_ratios(self, score_squares: FloatArray, eta: FloatArray) -> FloatArray:
         """Return rho_v = |beta_D(v)| / (d_v eta_v) for beta_w = zeta_w a_w."""
         zeta = self.zeta(eta)
         return self.descendant_norms(zeta**2 * score_squares) / (self.weights * eta)

@@ -1,0 +1,157 @@
+"""Warm starts: solve where the neighbouring problem had weight, then prove it for the whole hull.
+
+Most nodes of a hull have no weight at the optimum. Starting from the eta of a neighbouring
+problem, the Newton method runs on the few nodes that had some; one product with the moments
+gives the scores of all others, and a dual norm bound over the whole hull either proves the
+solution or names the nodes that must come in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hikernel.engines.protocol import FloatArray
+from hikernel.losses import SquaredError
+from hikernel.reduced.forms import Form
+from hikernel.reduced.newton import solve_reduced
+from hikernel.reduced.result import ReducedSolution
+from hikernel.reduced.variational import THETA_FLOOR, HullMap
+
+__all__ = ["solve_from"]
+
+_SUPPORT = 1e-4
+"""Share d_v^2 eta_v from which on a node counts as having weight."""
+_LARGEST_SHARE = 0.6
+"""A working set above this share of the hull is not worth the detour."""
+_NEAR = 0.9
+"""Fraction of delta above which a score lets a node in before it violates."""
+_ROUNDS = 6
+_INNER = 0.3
+"""Share of the tolerance that the solve on the working set may use up."""
+
+
+def solve_from(
+    form: Form, hull: HullMap, alpha: float, *, tol: float, warm_eta: FloatArray
+) -> ReducedSolution:
+    """Solve the reduced problem to relative gap ``tol``, starting from a neighbour's eta.
+
+    Parameters
+    ----------
+    form, hull, alpha, tol
+        As in :func:`~hikernel.reduced.newton.solve_reduced`.
+    warm_eta : ndarray of shape (m,)
+        eta of a neighbouring problem, zero for nodes it did not have.
+    """
+    theta = hull.weights**2 * warm_eta
+    total = float(np.sum(theta))
+    if not (np.isfinite(total) and total > 0.0):
+        return solve_reduced(form, hull, alpha, tol=tol)
+    inside = _first_guess(form, hull, alpha, warm_eta, hull.closure(theta > _SUPPORT * total))
+    n_iter = 0
+    for _ in range(_ROUNDS):
+        if np.count_nonzero(inside) > _LARGEST_SHARE * hull.size:
+            break
+        solution = _solve_inside(form, hull, alpha, tol, warm_eta, inside)
+        n_iter += solution.n_iter
+        if not solution.status.ok:
+            break
+        proven, violating = _extend_proof(form, hull, alpha, tol, solution, inside)
+        if proven.gap <= tol * proven.objective:
+            return replace(proven, n_iter=n_iter)
+        if not np.any(violating & ~inside):
+            break
+        inside = hull.closure(inside | violating)
+        warm_eta = solution.eta
+    full = solve_reduced(form, hull, alpha, tol=tol, warm_eta=warm_eta)
+    return replace(full, n_iter=n_iter + full.n_iter)
+
+
+def _first_guess(
+    form: Form,
+    hull: HullMap,
+    alpha: float,
+    warm_eta: FloatArray,
+    support: NDArray[np.bool_],
+) -> NDArray[np.bool_]:
+    """Add the nodes that come near to violating the necessary condition at the warm start."""
+    index = np.flatnonzero(support)
+    eta = np.maximum(warm_eta[index], THETA_FLOOR / hull.weights[index] ** 2)
+    part = hull.restrict(index)
+    solved = form.restrict(index).evaluate(part.zeta(eta), alpha)
+    if solved is None:
+        return support
+    coef = np.zeros(form.n_columns)
+    coef[form.columns(index)] = solved.coef
+    squares = form.node_sums(form.scores(coef, alpha) ** 2)
+    level = (_NEAR * part.norm(solved.coef_squares)) ** 2
+    return hull.closure(support | (squares > level * hull.weights**2))
+
+
+def _solve_inside(
+    form: Form,
+    hull: HullMap,
+    alpha: float,
+    tol: float,
+    warm_eta: FloatArray,
+    inside: NDArray[np.bool_],
+) -> ReducedSolution:
+    """Solve on the working set and spread the solution over the hull."""
+    index = np.flatnonzero(inside)
+    solution = solve_reduced(
+        form.restrict(index),
+        hull.restrict(index),
+        alpha,
+        tol=_INNER * tol,
+        warm_eta=warm_eta[index],
+    )
+    eta = THETA_FLOOR / hull.weights**2
+    eta[index] = solution.eta
+    coef = np.zeros(form.n_columns)
+    coef[form.columns(index)] = solution.coef
+    return replace(
+        solution,
+        eta=eta,
+        zeta=hull.zeta(eta),
+        coef=coef,
+        scores=form.scores(coef, alpha),
+        dual_norm=replace(solution.dual_norm, eta=_spread(hull, solution.dual_norm.eta, index)),
+    )
+
+
+def _spread(hull: HullMap, eta: FloatArray, index: NDArray[np.intp]) -> FloatArray:
+    """Return a positive eta on the whole hull, next to nothing outside the working set."""
+    out = 1e-9 / (hull.size * hull.weights**2)
+    out[index] += eta
+    return out
+
+
+def _extend_proof(
+    form: Form,
+    hull: HullMap,
+    alpha: float,
+    tol: float,
+    solution: ReducedSolution,
+    inside: NDArray[np.bool_],
+) -> tuple[ReducedSolution, NDArray[np.bool_]]:
+    """Return the solution with a bound for the whole hull, and the nodes that spoil it."""
+    squares = form.node_sums(solution.scores**2)
+    # loss and fit of the working set's solution, from beta and a alone.
+    penalty = float(solution.coef @ solution.scores)
+    norm = hull.norm(form.node_sums(solution.coef**2))
+    loss = solution.objective - 0.5 * alpha * norm**2
+    fit = 2.0 * loss + alpha * penalty
+    rule = SquaredError()
+    enough = rule.penalty_for(fit, 2.0 * loss, (1.0 - tol) * solution.objective) / alpha
+    bound = hull.refine_dual_norm(squares, solution.dual_norm.eta, enough=enough)
+    dual = rule.best_dual_value(fit, 2.0 * loss, alpha * bound.value)
+    violating = squares > enough * hull.weights**2
+    if not np.any(violating & ~inside):
+        # No node violates alone, but some do together.
+        violating = hull.dual_norm_ratios(squares, bound.eta) ** 2 > enough
+    proven = replace(
+        solution, dual_bound=min(dual, solution.objective), dual_norm=bound
+    )
+    return proven, violating

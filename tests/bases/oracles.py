@@ -1,0 +1,101 @@
+"""One-variable kernels written naively from their formulas, dense and slow.
+
+Nothing here is shared with the library: Hermite polynomials come from scipy, eigenvectors from
+the full n x n Gram matrix, orthonormal polynomials from a QR factorisation. Every function takes
+standardised training points and weights that sum to one, and evaluates at points x and z.
+"""
+
+import math
+
+import numpy as np
+from scipy.special import eval_hermite
+
+
+def standardise(train, weights, points):
+    weights = weights / weights.sum()
+    mean = (weights * train).sum()
+    std = np.sqrt((weights * (train - mean) ** 2).sum())
+    return (points - mean) / std
+
+
+def gaussian(x, z, b):
+    return np.exp(-b * (x[:, None] - z[None, :]) ** 2)
+
+
+def laplace(x, z, b):
+    return np.exp(-b * np.abs(x[:, None] - z[None, :]))
+
+
+def cubic_spline(x, z):
+    values = np.zeros((len(x), len(z)))
+    for i, xi in enumerate(x):
+        for j, zj in enumerate(z):
+            small, large = sorted((abs(xi), abs(zj)))
+            values[i, j] = small**2 * (3 * large - small) if xi * zj > 0 else 0.0
+    return values
+
+
+def polynomial_levels(x, z, q):
+    return [math.comb(q, j) * np.outer(x**j, z**j) for j in range(q + 1)]
+
+
+def hermite_levels(x, z, q, a):
+    return [
+        (a / 2) ** j / math.factorial(j) * np.outer(eval_hermite(j, x), eval_hermite(j, z))
+        for j in range(q + 1)
+    ]
+
+
+def mehler_term(x, z, j, b, s, factor=True):
+    """Term j of the expansion of exp(-b (x - z)^2); ``factor=False`` is the paper's slip."""
+    a = 1 / (4 * s)
+    c = math.sqrt(a**2 + 2 * a * b)
+    r = b / (a + b + c)
+    front = r**j / (2.0**j * math.factorial(j)) * (math.sqrt(1 - r**2) if factor else 1.0)
+
+    def function(points):
+        return eval_hermite(j, math.sqrt(2 * c) * points) * np.exp(-r * (a + c) * points**2)
+
+    return front * np.outer(function(x), function(z))
+
+
+def mehler_levels(x, z, q, b, s, constant, remainder, n_series=110):
+    """Levels of the Gaussian basis; the remainder is summed up to ``n_series`` terms."""
+    singles = q + (not remainder) - constant
+    terms = [mehler_term(x, z, j, b, s) for j in range(n_series if remainder else singles)]
+    levels = [np.ones((len(x), len(z)))] if constant else []
+    levels += terms[:singles]
+    return [*levels, sum(terms[singles:])] if remainder else levels
+
+
+def orthonormal_levels(x, z, train, weights, q):
+    """QR of the weighted Vandermonde matrix in Chebyshev form, which is well conditioned."""
+    low, high = train.min(), train.max()
+
+    def vandermonde(points):
+        return np.polynomial.chebyshev.chebvander((2 * points - low - high) / (high - low), q)
+
+    _, triangle = np.linalg.qr(np.sqrt(weights)[:, None] * vandermonde(train))
+    left, right = (np.linalg.solve(triangle.T, vandermonde(points).T) for points in (x, z))
+    return [np.outer(left[j], right[j]) for j in range(q + 1)]
+
+
+def kernel_pca_levels(x, z, train, weights, kernel, q, constant):
+    """Eigenvectors u of W^1/2 K W^1/2; direction j is k(., X) W^1/2 u_j / sqrt(lambda_j)."""
+    root = np.sqrt(weights)
+    eigenvalues, vectors = np.linalg.eigh(root[:, None] * kernel(train, train) * root)
+    singles = q - constant
+    levels = [np.ones((len(x), len(z)))] if constant else []
+    rest = kernel(x, z)
+    for j in range(1, min(singles, len(train)) + 1):
+        u = root * vectors[:, -j] / np.sqrt(eigenvalues[-j])
+        levels.append(np.outer(kernel(x, train) @ u, kernel(z, train) @ u))
+        rest = rest - levels[-1]
+    return [*levels, rest]
+
+
+def residual_diagonal(kernel, train, pivots, points):
+    """Diagonal of K - K_p K_pp^-1 K_p', by a dense least-squares solve."""
+    cross = kernel(points, pivots)
+    solution = np.linalg.lstsq(kernel(pivots, pivots), cross.T, rcond=1e-15)[0]
+    return np.diag(kernel(points, points)) - (cross * solution.T).sum(axis=1)

@@ -1,0 +1,241 @@
+"""The contract of a basis, checked on every one of them."""
+
+import dataclasses
+import math
+import pickle
+
+import numpy as np
+import pytest
+from bases import oracles
+from bases.cases import CASES, assert_same_kernels, every_case, level_kernels
+
+from hikernel.bases import BASES, Standardizer
+
+BUMPS = {"gaussian", "gaussian-cut", "kernel_pca", "kernel_pca-laplace", "kernel_pca-callable"}
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20080911)
+
+
+@pytest.fixture
+def x(rng):
+    return 5.0 + 3.0 * rng.normal(size=60)
+
+
+def inside(rng, x, n=25):
+    """New points in the range of ``x``."""
+    return rng.uniform(x.min(), x.max(), size=n)
+
+
+def test_every_registered_basis_is_a_case():
+    assert {case.basis.name for case in CASES.values()} == set(BASES)
+
+
+@every_case
+def test_widths_describe_transform(case, x, rng):
+    fitted = case.basis.fit(x)
+    for points in (x, inside(rng, x), x[:1], x[:0]):
+        levels = fitted.transform(points)
+        assert [level.shape for level in levels] == [(len(points), r) for r in fitted.widths]
+        assert all(level.dtype == np.float64 for level in levels)
+    assert (
+        fitted.max_level == len(fitted.widths) - 1 == getattr(case.basis, "degree", len(levels) - 1)
+    )
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_constant_level_says_whether_level_zero_is_one(name, x, rng):
+    fitted = CASES[name].basis.fit(x)
+    assert fitted.constant_level is (name not in BUMPS)
+    level = fitted.transform(inside(rng, x))[0]
+    assert np.array_equal(level, np.ones_like(level)) is fitted.constant_level
+
+
+@every_case
+@pytest.mark.parametrize("weighted", [False, True])
+def test_levels_are_the_exact_kernels_on_training_rows_and_new_points(case, weighted, x, rng):
+    weights = rng.uniform(0.2, 3.0, size=x.size) if weighted else np.ones(x.size)
+    fitted = case.basis.fit(x, weights if weighted else None)
+    new = inside(rng, x)
+    train_z, new_z = (oracles.standardise(x, weights, points) for points in (x, new))
+    w = weights / weights.sum()
+    for points, z, tol in ((x, train_z, case.tol), (new, new_z, case.new_tol)):
+        expected = case.exact(train_z, z, train_z, w)
+        assert_same_kernels(level_kernels(fitted, x, points), expected, tol)
+
+
+@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.new_tol > 1e-11])
+def test_a_tighter_tolerance_gives_the_exact_kernel_at_new_points(name, x, rng):
+    case = CASES[name]
+    fitted = dataclasses.replace(case.basis, tol=1e-15).fit(x)
+    new, w = inside(rng, x), np.ones(x.size)
+    train_z, new_z = (oracles.standardise(x, w, points) for points in (x, new))
+    expected = case.exact(train_z, new_z, train_z, w / x.size)
+    assert_same_kernels(level_kernels(fitted, x, new), expected, 2e-9)
+
+
+@every_case
+def test_integer_weights_equal_repeated_rows(case, x, rng):
+    counts = rng.integers(1, 5, size=x.size)
+    weighted = case.basis.fit(x, counts)
+    repeated = case.basis.fit(rng.permutation(np.repeat(x, counts)))
+    new = inside(rng, x)
+    assert weighted.widths == repeated.widths
+    assert_same_kernels(level_kernels(weighted, new), level_kernels(repeated, new), 1e-9)
+    unweighted = case.basis.fit(x)
+    assert not np.isclose(weighted.scaler.mean, unweighted.scaler.mean, rtol=1e-3)
+
+
+@every_case
+def test_only_relative_weights_matter(case, x, rng):
+    weights = rng.uniform(0.5, 2.0, size=x.size)
+    new = inside(rng, x)
+    reference = level_kernels(case.basis.fit(x, weights), new)
+    for factor in (1e-306, 8e307):
+        scaled = level_kernels(case.basis.fit(x, weights * factor), new)
+        assert_same_kernels(scaled, reference, 1e-9)
+
+
+@every_case
+def test_rows_of_zero_weight_have_no_influence(case, x, rng):
+    outliers = np.array([1e6, -1e200, 1e308])
+    weights = np.append(np.ones(x.size), np.zeros(3))
+    dropped = case.basis.fit(np.append(x, outliers), weights)
+    plain = case.basis.fit(x)
+    for left, right in zip(dropped.transform(x), plain.transform(x), strict=True):
+        np.testing.assert_array_equal(left, right)
+
+
+@every_case
+@pytest.mark.parametrize(
+    ("scale", "shift"), [(1e150, 0.0), (1e-150, 0.0), (3e-310, 0.0), (1e307, 0.0), (1.0, 1e4)]
+)
+def test_scale_and_shift_of_the_column_do_not_matter(case, scale, shift, x, rng):
+    # 3e-310 leaves subnormal numbers with some 14 bits, so x is rounded to what survives there.
+    if scale == 3e-310:
+        grid = 2.0**-10
+        x, scale = np.round(x / grid) * grid, 2.0**-1030
+    new = rng.choice(x, size=25)
+    reference = level_kernels(case.basis.fit(x), new)
+    moved = level_kernels(case.basis.fit(x * scale + shift), new * scale + shift)
+    assert_same_kernels(moved, reference, 1e-8)
+
+
+@every_case
+@pytest.mark.parametrize(
+    "column", [[0.1] * 7, [0.0, 0.0], [1e308] * 3, [5e-324] * 2, [-2.5], [1.0, 1.0 + 4e-16]]
+)
+def test_a_constant_column_has_level_zero_only(case, column):
+    fitted = case.basis.fit(column)
+    assert fitted.widths == (1,)
+    assert fitted.constant_level is True
+    assert fitted.max_level == 0
+    (level,) = fitted.transform([-3.0, 0.0, 1e308])
+    np.testing.assert_array_equal(level, np.ones((3, 1)))
+
+
+@every_case
+def test_a_column_of_two_values(case):
+    x = np.repeat([3.0, 8.0], [5, 2])
+    fitted = case.basis.fit(x)
+    weights = np.full(7, 1 / 7)
+    z = oracles.standardise(x, weights, np.array([3.0, 8.0]))
+    assert max(fitted.widths[1:]) <= 2
+    kernels = level_kernels(fitted, np.array([3.0, 8.0]))
+    # Decompositions that depend on the distribution have only as many levels as it allows.
+    if case.basis.name == "orthonormal":
+        assert fitted.widths == (1, 1)
+        assert_same_kernels(kernels, [np.ones((2, 2)), np.outer(z, z)], 1e-12)
+    elif case.basis.name == "kernel_pca":
+        assert sum(fitted.widths) == 2 + fitted.constant_level
+        full = case.exact(z, z, z, np.array([5, 2]) / 7)[fitted.constant_level :]
+        assert_same_kernels([sum(kernels[fitted.constant_level :])], [sum(full)], 1e-9)
+    else:
+        assert_same_kernels(kernels, case.exact(z, z, z, np.array([5, 2]) / 7), case.tol)
+
+
+@every_case
+def test_far_points_never_give_nan(case, x):
+    fitted = case.basis.fit(x)
+    far = np.array([1e308, -1e308, 1e160, -1e80, 1e35, 1e31, -1e29, 1e20, 1e10, 0.0, 5e-324])
+    levels = np.hstack(fitted.transform(far))
+    assert not np.isnan(levels).any()
+    if not case.overflows:
+        assert np.isfinite(levels).all()
+    tiny = case.basis.fit(x * 1e-300)
+    assert not np.isnan(np.hstack(tiny.transform(far))).any()
+
+
+@every_case
+def test_fitted_basis_is_frozen_and_survives_pickling(case, x, rng):
+    fitted = case.basis.fit(x)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        fitted.constant_level = False
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        case.basis.degree = 2
+    new = inside(rng, x)
+    copy = pickle.loads(pickle.dumps(fitted))
+    for left, right in zip(copy.transform(new), fitted.transform(new), strict=True):
+        np.testing.assert_array_equal(left, right)
+    assert pickle.loads(pickle.dumps(case.basis)) == case.basis
+
+
+@every_case
+def test_fitted_basis_keeps_no_training_data_but_pivots(case, x):
+    many = case.basis.fit(np.tile(x, 20))
+    few = case.basis.fit(x)
+    assert len(pickle.dumps(many)) == len(pickle.dumps(few))
+
+
+@every_case
+@pytest.mark.parametrize(
+    ("column", "weights", "message"),
+    [
+        ([[1.0], [2.0]], None, r"X\[:, j\]"),
+        ([1.0, np.nan], None, "NaN or infinity"),
+        ([1.0, np.inf], None, "NaN or infinity"),
+        (["a", "b"], None, "real numbers"),
+        ([], None, "at least one"),
+        ([1.0, 2.0], [1.0], "one entry per row"),
+        ([1.0, 2.0], [1.0, -1.0], "nonnegative"),
+        ([1.0, 2.0], [1.0, np.nan], "nonnegative"),
+        ([1.0, 2.0], [0.0, 0.0], "zero on every row"),
+        ([1.0, 2.0], ["a", "b"], "sample_weight must hold real numbers"),
+    ],
+)
+def test_bad_input_is_refused_with_a_sentence(case, column, weights, message):
+    with pytest.raises(ValueError, match=message):
+        case.basis.fit(column, weights)
+
+
+@every_case
+def test_transform_checks_its_points(case, x):
+    fitted = case.basis.fit(x)
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        fitted.transform([np.nan])
+    with pytest.raises(ValueError, match="one column"):
+        fitted.transform(x[:, None])
+
+
+def test_standardizer_in_original_units(rng):
+    x, w = rng.normal(7.0, 2.0, size=50), np.full(50, 0.02)
+    scaler = Standardizer.fit(x, w)
+    assert scaler.center == pytest.approx(x.mean())
+    assert scaler.scale == pytest.approx(x.std())
+    assert not scaler.constant
+    far = scaler.transform(np.array([1e308, -1e308]))
+    assert np.isfinite(far).all()
+    saturated = Standardizer.fit(x * 1e-300, w).transform(np.array([1e308, -1e308]))
+    np.testing.assert_array_equal(saturated, [np.finfo(float).max, -np.finfo(float).max])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_standardizer_has_the_mean_to_the_last_digit(seed):
+    """With an offset of 1e9 standard deviations every digit of the mean counts."""
+    rng = np.random.default_rng(seed)
+    x, w = 1.0 + 1e-9 * rng.normal(size=1001), rng.uniform(size=1001)
+    w /= w.sum()
+    exact = 1.0 + math.fsum(w * (x - 1.0)) / math.fsum(w)
+    assert abs(Standardizer.fit(x, w).center - exact) < 0.6 * np.finfo(float).eps
