@@ -1,6 +1,28 @@
-"""hikernel: sparse, readable, provably optimal nonlinear models by hierarchical kernel learning."""
+"""hikernel: sparse, readable, provably optimal nonlinear models by hierarchical kernel learning.
+
+The public names are loaded when they are first used, so that ``import hikernel`` costs nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from hikernel._version import __version__
-from hikernel.estimators import HKLRegressor
+
+if TYPE_CHECKING:
+    from hikernel.estimators import HKLRegressor
 
 __all__ = ["HKLRegressor", "__version__"]
+
+_HOMES = {"HKLRegressor": "hikernel.estimators"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'hikernel' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

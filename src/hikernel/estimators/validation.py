@@ -85,7 +85,7 @@ def check_training_data(
 
 def check_target_scale(scale: float) -> float:
     """Return the standard deviation of y if its square can be represented."""
-    if not 1e-150 <= scale <= 1e150:
+    if not 1e-152 <= scale <= 1e152:
         raise ValueError(
             f"y has a standard deviation of {scale:.3g}, whose square leaves the range of "
             "floating point numbers; rescale y, for example by its standard deviation."
