@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from hikernel.engines.protocol import FloatArray
+from hikernel.reduced.linalg import matmul, matvec
 
 __all__ = ["DualForm", "Evaluation", "Form", "IndexArray", "PrimalForm"]
 
@@ -123,7 +124,7 @@ class PrimalForm:
             return None
         u, _ = lapack.dpotrs(factor, root * self.cross, lower=0)
         coef = root * u
-        fitted = self.gram @ coef
+        fitted = matvec(self.gram, coef)
         scores = (self.cross - fitted) / alpha
         fit = self.total - float(self.cross @ coef)
         loss = 0.5 * (fit - float(coef @ (self.cross - fitted)))
@@ -149,7 +150,7 @@ class PrimalForm:
 
     def scores(self, coef: FloatArray, alpha: float) -> FloatArray:
         """Return a for any beta."""
-        return np.asarray((self.cross - self.gram @ coef) / alpha)
+        return (self.cross - matvec(self.gram, coef)) / alpha
 
     def columns(self, nodes: IndexArray) -> IndexArray:
         """Return the feature columns of some nodes."""
@@ -194,21 +195,21 @@ class DualForm:
     def evaluate(self, zeta: FloatArray, alpha: float) -> Evaluation | None:
         """Solve for one zeta by a Cholesky factorisation of B."""
         columns = self._blocks.spread(zeta)
-        system = (self._features * columns) @ self._features.T
+        system = matmul(self._features * columns, self._features.T)
         system.flat[:: len(system) + 1] += alpha
         factor, info = lapack.dpotrf(system, lower=1, overwrite_a=1, clean=0)
         if info != 0:
             return None
         solved, _ = lapack.dpotrs(factor, self._target, lower=1)
-        scores = self._features.T @ solved
+        scores = matvec(self._features.T, solved)
         coef = columns * scores
-        residual = self._target - self._features @ coef
+        residual = self._target - matvec(self._features, coef)
         score_squares = self._blocks.sum(scores**2)
 
         def curvature() -> FloatArray:
             parts = np.add.reduceat(self._features * coef, self._starts, axis=1)
             half, _ = lapack.dtrtrs(factor, parts, lower=1)
-            out = -alpha * (half.T @ half)
+            out = -alpha * matmul(half.T, half)
             out.flat[:: len(out) + 1] += alpha * zeta * score_squares
             return np.asarray(out)
 
@@ -224,8 +225,8 @@ class DualForm:
 
     def scores(self, coef: FloatArray, alpha: float) -> FloatArray:
         """Return a for any beta."""
-        residual = self._target - self._features @ coef
-        return np.asarray(self._features.T @ residual / alpha)
+        residual = self._target - matvec(self._features, coef)
+        return matvec(self._features.T, residual) / alpha
 
     def columns(self, nodes: IndexArray) -> IndexArray:
         """Return the feature columns of some nodes."""
@@ -242,7 +243,7 @@ class DualForm:
         if features.shape[1] > len(self._target):
             return DualForm(features, self._target, starts)
         return PrimalForm(
-            features.T @ features, features.T @ self._target, self.total, starts
+            matmul(features.T, features), matvec(features.T, self._target), self.total, starts
         )
 
 

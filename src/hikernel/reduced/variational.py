@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hikernel.engines.protocol import FloatArray, Node
+from hikernel.reduced.linalg import matmul, matvec
 
 __all__ = ["THETA_FLOOR", "DualNormBound", "HullMap", "SupportsAncestors"]
 
@@ -94,7 +95,7 @@ class HullMap:
 
     def closure(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return which nodes are ancestors of a chosen one, itself included."""
-        return np.asarray(self.descendant_sums(chosen.astype(np.float64)) > 0.0)
+        return self.descendant_sums(chosen.astype(np.float64)) > 0.0
 
     @property
     def size(self) -> int:
@@ -107,11 +108,11 @@ class HullMap:
 
     def zeta(self, eta: FloatArray) -> FloatArray:
         """Return zeta_w = 1 / sum_{v in A(w)} 1/eta_v for eta > 0."""
-        return np.asarray(1.0 / (self._up @ (1.0 / eta)))
+        return 1.0 / _product(self._up, 1.0 / eta)
 
     def descendant_sums(self, x: FloatArray) -> FloatArray:
         """Return sum_{w in D(v)} x_w for every v."""
-        return np.asarray(self._down @ x)
+        return _product(self._down, x)
 
     def descendant_norms(self, squares: FloatArray) -> FloatArray:
         """Return |beta_D(v)| for every v from |beta_w|^2."""
@@ -123,8 +124,8 @@ class HullMap:
 
     def sandwich(self, middle: FloatArray, eta: FloatArray, zeta: FloatArray) -> FloatArray:
         """Return kappa M kappa' for a symmetric (m, m) M, with kappa_vw = zeta_w / eta_v."""
-        half = self._down @ (middle * zeta[:, None] * zeta)
-        return np.asarray(self._down @ half.T) / (eta[:, None] * eta)
+        half = _product(self._down, middle * zeta[:, None] * zeta)
+        return _product(self._down, half.T) / (eta[:, None] * eta)
 
     def dual_norm_bound(self, score_squares: FloatArray, eta: FloatArray) -> float:
         """Return max_v d_v^-2 sum_{D(v)} kappa_vw^2 |a_w|^2 >= Omega*^2, with kappa = zeta/eta."""
@@ -172,3 +173,10 @@ class HullMap:
         """Return rho_v = |beta_D(v)| / (d_v eta_v) for beta_w = zeta_w a_w."""
         zeta = self.zeta(eta)
         return self.descendant_norms(zeta**2 * score_squares) / (self.weights * eta)
+
+
+def _product(relation: FloatArray | sparse.csr_array, x: FloatArray) -> FloatArray:
+    """Return relation @ x for a vector or matrix x."""
+    if isinstance(relation, np.ndarray):
+        return matvec(relation, x) if x.ndim == 1 else matmul(relation, x)
+    return np.asarray(relation @ x)
