@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from scipy.linalg import eigh
@@ -18,6 +20,7 @@ from hikernel.bases import OrthonormalPolynomial
 from hikernel.bases.design import Design
 from hikernel.graphs import ROOT, Grid, geometric_weights
 from hikernel.reduced import ReducedProblem
+from hikernel.reduced.forms import PrimalForm
 
 TOL = 1e-6
 LAMBDAS = (1e-1, 1e-2, 1e-3, 1e-4)
@@ -55,7 +58,7 @@ def make_problem(size: int, seed: int) -> ReducedProblem:
     return ReducedProblem(engine, grid, y / y.std(), hull)
 
 
-def seconds(work, repeats: int) -> float:
+def seconds(work: Callable[[], object], repeats: int) -> float:
     """Median time of a call."""
     times = []
     for _ in range(repeats):
@@ -65,47 +68,39 @@ def seconds(work, repeats: int) -> float:
     return float(np.median(times))
 
 
+def measure(problem: ReducedProblem, alpha: float, repeats: int) -> tuple[float, float, str]:
+    """Time of a cold and of a warm solve, and their Newton steps."""
+    eta = problem.solve(alpha / 0.7, tol=TOL).eta
+    cold = partial(problem.solve, alpha, tol=TOL)
+    warm = partial(problem.solve, alpha, tol=TOL, warm_eta=eta)
+    times = seconds(cold, repeats), seconds(warm, repeats)
+    first, second = cold(), warm()
+    if not (first.status.ok and second.status.ok):
+        raise RuntimeError("a solve did not converge")
+    return *times, f"{first.n_iter}/{second.n_iter}"
+
+
 def main() -> None:
-    """Print one line per size and lambda."""
+    """Print one line per size and lambda, and the ratio of the sums per size."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sizes", type=int, nargs="+", default=[100, 300, 1000])
     parser.add_argument("--seeds", type=int, default=3)
     arguments = parser.parse_args()
     print(f"{'R':>5} {'lambda':>8} {'cold/eigh':>10} {'warm/cold':>10} {'steps':>9}")
     for size in arguments.sizes:
-        repeats = 5 if size <= 300 else 1
+        repeats = 7 if size <= 300 else 2
         totals = np.zeros(3)
         for seed in range(arguments.seeds):
             problem = make_problem(size, seed)
-            gram = problem.form().gram  # type: ignore[attr-defined]
-            problem.solve(0.1, tol=TOL)
-            base = seconds(lambda: eigh(gram), max(3, repeats))  # noqa: B023
+            form = problem.form()
+            assert isinstance(form, PrimalForm)
+            base = seconds(partial(eigh, form.gram), max(3, repeats))
             for alpha in LAMBDAS:
-                before = problem.solve(alpha / 0.7, tol=TOL)
-                solutions = {}
-
-                def cold():
-                    solutions["cold"] = problem.solve(alpha, tol=TOL)  # noqa: B023
-
-                def warm():
-                    solutions["warm"] = problem.solve(  # noqa: B023
-                        alpha,  # noqa: B023
-                        tol=TOL,
-                        warm_eta=before.eta,  # noqa: B023
-                    )
-
-                cold_time, warm_time = seconds(cold, repeats), seconds(warm, repeats)
-                assert solutions["cold"].status.ok
-                assert solutions["warm"].status.ok
-                totals += [base, cold_time, warm_time]
-                steps = f"{solutions['cold'].n_iter}/{solutions['warm'].n_iter}"
-                print(
-                    f"{size:5d} {alpha:8.0e} {cold_time / base:10.1f} "
-                    f"{warm_time / cold_time:10.2f} {steps:>9}"
-                )
-        print(
-            f"{size:5d} {'all':>8} {totals[1] / totals[0]:10.1f} {totals[2] / totals[1]:10.2f}\n"
-        )
+                cold, warm, steps = measure(problem, alpha, repeats)
+                totals += [base, cold, warm]
+                print(f"{size:5d} {alpha:8.0e} {cold / base:10.1f} {warm / cold:10.2f} {steps:>9}")
+        _, cold, warm = totals
+        print(f"{size:5d} {'all':>8} {cold / totals[0]:10.1f} {warm / cold:10.2f}\n")
 
 
 if __name__ == "__main__":

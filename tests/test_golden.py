@@ -111,3 +111,34 @@ def test_not_worse_than_the_toolbox_at_any_lambda(golden_folder, data, kernel):
             compared += 1
     stuck = kernel in ("gauss-hermite", "gauss-hermite-full")
     assert compared == (0 if stuck else 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "test_rows", "least_lambda"),
+    [("boston", 253, None, 1e-3), ("pumadyn-32nm", 1024, 2048, 1e-2)],
+)
+def test_errors_on_real_data_agree_with_the_toolbox(
+    golden_folder, data_folder, name, rows, test_rows, least_lambda
+):
+    # Default tolerance of both, 1e-3 of a target of variance one: errors agree to about that.
+    path = golden_folder / f"real_{name}_{rows}_hermite_square_ma100.json"
+    result = json.loads(path.read_text())
+    table = pd.read_csv(data_folder / f"{name}.csv.gz")
+    y = table.pop("target").to_numpy(dtype=float)
+    X = table.to_numpy(dtype=float)
+    train, test = np.arange(0, len(y), 2)[:rows], np.arange(1, len(y), 2)[:test_rows]
+    y = (y - y[train].mean()) / y[train].std()
+    scale, degree, root_weight, weight_base = result["kernel_params"]
+    entries = [entry for entry in result["path"] if entry["lambda"] >= 0.99 * least_lambda]
+    assert len(entries) >= 7
+    for entry in entries:
+        model = HKLRegressor(
+            entry["lambda"],
+            basis=Hermite(int(degree), a=scale),
+            root_weight=root_weight,
+            weight_base=weight_base,
+        ).fit(X[train], y[train])
+        assert model.certificate_.certified
+        for part, theirs in ((train, "training_error"), (test, "testing_error")):
+            ours = np.mean((model.predict(X[part]) - y[part]) ** 2)
+            assert ours == pytest.approx(entry[theirs], abs=4e-3), (entry["lambda"], theirs)

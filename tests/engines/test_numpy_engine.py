@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from oracles.naive import all_nodes, descendant_sum, node_features
 
-from hikernel.engines import NumpyEngine
+from hikernel.engines import NumpyEngine, tails
 from hikernel.engines import numpy_engine as module
-from hikernel.engines import tails
 from hikernel.engines.memory import available_bytes, require_memory
 from hikernel.errors import MemoryPlanError
 from hikernel.graphs import Grid, geometric_weights
-from oracles.naive import all_nodes, descendant_sum, node_features
 
 
 def make(seed=0, n=23, widths=((1, 1, 1), (1, 1, 3), (1, 2)), constant=(True, True, True)):
@@ -83,21 +82,41 @@ def test_tail_sums_equal_enumeration(chunked, constant):
     )
 
 
-def test_tail_sums_where_level_zero_sums_vanish():
-    # One column of plus and minus three: 1 + x x' / 9 is exactly zero for half of the pairs.
-    x = np.array([3.0, -3.0] * 10)[:, None]
+def test_tail_sums_where_level_zero_sums_vanish(monkeypatch):
+    # A column of plus and minus two with weights 1: 1 + x x' / 4 is exactly zero for half of the
+    # pairs, which must not be divided by.
+    x = np.array([2.0, -2.0] * 10)[:, None]
     z = np.random.default_rng(0).standard_normal((20, 1))
     levels = [[np.ones((20, 1)), x], [np.ones((20, 1)), z]]
-    grid = Grid(geometric_weights([1, 1], 2.0))
+    grid = Grid(geometric_weights([1, 1], 1.0))
     engine = NumpyEngine([(1, 1), (1, 1)], levels, np.ones(20), [True, True])
-    stack = 1.0 + x @ x.T / 9.0
-    assert np.any(stack == 0.0)
+    undivided = []
+    by_products = tails._Plan._by_products
+    monkeypatch.setattr(
+        tails._Plan,
+        "_by_products",
+        lambda plan, stack, weight: (
+            undivided.append(len(weight)) or by_products(plan, stack, weight)
+        ),
+    )
     alpha = np.random.default_rng(1).standard_normal(20)
     nodes = [v for v in all_nodes(grid) if v]
     expected = [descendant_sum(grid, levels, t, alpha) for t in nodes]
     np.testing.assert_allclose(
         engine.tail_sums(nodes, alpha, grid.tail_scales()), expected, rtol=1e-10
     )
+    assert sum(undivided) == 200
+
+
+def test_tail_sums_where_every_pair_vanishes():
+    x = np.array([2.0, -2.0])[:, None]
+    levels = [[np.zeros((2, 1)), x]]
+    grid = Grid(geometric_weights([1], 1.0))
+    engine = NumpyEngine([(1, 1)], levels, np.ones(2), [False])
+    alpha = np.array([1.0, -1.0])
+    expected = descendant_sum(grid, levels, ((0, 1),), alpha)
+    result = engine.tail_sums([((0, 1),)], alpha, grid.tail_scales())
+    np.testing.assert_allclose(result, [expected])
 
 
 def test_tail_sums_that_overflow_are_infinite():
@@ -115,9 +134,14 @@ def test_variables_with_a_single_level_drop_out():
     grid = Grid(geometric_weights([0, 1], 2.0))
     alpha = np.array([1.0, -1.0, 0.5, 0.5, -1.0])
     expected = (np.arange(5.0) @ alpha) ** 2 / 4.0
-    np.testing.assert_allclose(
-        engine.tail_sums([((1, 1),)], alpha, grid.tail_scales()), [expected]
-    )
+    np.testing.assert_allclose(engine.tail_sums([((1, 1),)], alpha, grid.tail_scales()), [expected])
+
+
+def test_a_graph_of_constants_has_the_root_alone():
+    engine = NumpyEngine([(1,)], [[np.ones((3, 1))]], np.ones(3), [True])
+    grid = Grid(geometric_weights([0], 2.0))
+    alpha = np.array([1.0, 2.0, -0.5])
+    np.testing.assert_allclose(engine.tail_sums([()], alpha, grid.tail_scales()), [6.25])
 
 
 def test_no_nodes_is_fine():

@@ -113,9 +113,7 @@ def test_permuting_columns_permutes_terms():
     order = [2, 0, 3, 1]
     model = HKLRegressor(0.01, tol=1e-6).fit(X, y)
     permuted = HKLRegressor(0.01, tol=1e-6).fit(X[:, order], y)
-    back = {
-        tuple(sorted((order[m], level) for m, level in node)) for node in permuted.nodes_
-    }
+    back = {tuple(sorted((order[m], level) for m, level in node)) for node in permuted.nodes_}
     assert back == set(model.nodes_)
     np.testing.assert_allclose(permuted.predict(X[:, order]), model.predict(X), atol=1e-4)
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles.naive import all_nodes, is_ancestor
 
 from hikernel.graphs import ROOT, Grid, geometric_weights, node_degree, node_name, node_order
-from oracles.naive import all_nodes, is_ancestor
 
 grids = st.builds(
     lambda levels, base, root: Grid(geometric_weights(levels, base), root),
@@ -72,9 +72,7 @@ def test_weights_are_products_with_a_root_of_its_own():
 def test_tail_scales_are_interval_sums():
     grid = Grid(((1.0, 2.0, 4.0),))
     (scales,) = grid.tail_scales()
-    np.testing.assert_allclose(
-        scales, [[1, 1 / 9, 1 / 49], [0, 1 / 4, 1 / 36], [0, 0, 1 / 16]]
-    )
+    np.testing.assert_allclose(scales, [[1, 1 / 9, 1 / 49], [0, 1 / 4, 1 / 36], [0, 0, 1 / 16]])
 
 
 def test_a_graph_of_ten_to_the_thirty_is_never_enumerated():
@@ -103,7 +101,9 @@ def test_overflowing_weights_say_what_to_do():
         Grid(geometric_weights([40], 1e10))
 
 
-@pytest.mark.parametrize("node", [((0, 3),), ((2, 1),), ((1, 1), (0, 1)), ((0, 0),), "x", ((0, 1), (0, 2))])
+@pytest.mark.parametrize(
+    "node", [((0, 3),), ((2, 1),), ((1, 1), (0, 1)), ((0, 0),), "x", ((0, 1), (0, 2))]
+)
 def test_what_is_not_a_node(node):
     assert node not in Grid(geometric_weights([2, 2], 2.0))
 

@@ -37,9 +37,7 @@ def omega(grid, nodes, coef_norms):
     """sum_v d_v |beta_D(v)| by two loops."""
     total = 0.0
     for v in nodes:
-        inner = sum(
-            norm**2 for w, norm in zip(nodes, coef_norms, strict=True) if is_ancestor(v, w)
-        )
+        inner = sum(norm**2 for w, norm in zip(nodes, coef_norms, strict=True) if is_ancestor(v, w))
         total += grid.weight(v) * np.sqrt(inner)
     return total
 

@@ -45,8 +45,6 @@ def twin_optimum(grid, levels, nodes, y, weights, alpha):
     problem = cp.Problem(cp.Minimize(loss + 0.5 * alpha * cp.square(sum(norms))))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # cvxpy's own deprecations are not ours to test
-        problem.solve(
-            solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11
-        )
+        problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)
     assert problem.status in ("optimal", "optimal_inaccurate"), problem.status
     return float(problem.value), np.asarray(f.value)

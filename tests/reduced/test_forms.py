@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from oracles.naive import all_nodes
 
 from hikernel.graphs import Grid, geometric_weights
 from hikernel.reduced import HullMap
 from hikernel.reduced.forms import DualForm, PrimalForm
-from oracles.naive import all_nodes
 
 ALPHA = 0.05
 
@@ -18,9 +18,7 @@ def make(widths, seed=0, n=30):
     features = rng.standard_normal((n, sum(widths))) / np.sqrt(n)
     target = rng.standard_normal(n) / np.sqrt(n)
     starts = np.concatenate([[0], np.cumsum(widths)[:-1]]).astype(np.intp)
-    primal = PrimalForm(
-        features.T @ features, features.T @ target, float(target @ target), starts
-    )
+    primal = PrimalForm(features.T @ features, features.T @ target, float(target @ target), starts)
     return features, target, starts, primal, DualForm(features, target, starts)
 
 

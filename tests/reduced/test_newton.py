@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from oracles.naive import all_nodes
+from oracles.problems import small_problem
+from oracles.twin import twin_optimum
 
 from hikernel.bases import OrthonormalPolynomial, Polynomial, Spline
 from hikernel.graphs import Grid, geometric_weights
 from hikernel.reduced import HullMap, ReducedProblem, Status, solve_reduced
 from hikernel.reduced.forms import PrimalForm
-from oracles.naive import all_nodes
-from oracles.problems import small_problem
-from oracles.twin import twin_optimum
 
 
 @pytest.mark.parametrize("form", ["primal", "dual"])
@@ -22,9 +22,7 @@ def test_reduced_optimum_equals_the_twin(basis, alpha, form):
     nodes = all_nodes(small.grid)
     solution = small.search.reduced(nodes).solve(alpha, tol=1e-9)
     assert solution.status is Status.CONVERGED
-    optimum, _ = twin_optimum(
-        small.grid, small.levels, nodes, small.y, small.weights, alpha
-    )
+    optimum, _ = twin_optimum(small.grid, small.levels, nodes, small.y, small.weights, alpha)
     assert solution.objective == pytest.approx(optimum, rel=1e-6)
     assert solution.dual_bound <= optimum * (1 + 1e-7)
     assert solution.gap <= 1e-9 * solution.objective * 1.01

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from oracles.naive import all_nodes
+from oracles.problems import small_problem
+from oracles.twin import twin_optimum
 
 from hikernel.bases import (
     Anova,
@@ -14,10 +17,9 @@ from hikernel.bases import (
     Polynomial,
     Spline,
 )
-from hikernel.search import paper_search
-from oracles.naive import all_nodes
-from oracles.problems import small_problem
-from oracles.twin import twin_optimum
+from hikernel.engines import NumpyEngine
+from hikernel.graphs import Grid
+from hikernel.search import SearchProblem, paper, paper_search
 
 BASES = {
     "polynomial": Polynomial(2),
@@ -98,9 +100,7 @@ def test_the_gap_covers_the_true_suboptimality_at_every_step(seed, form):
         bound = step.dual.value(max(step.solution.dual_norm.value, max(tails, default=0.0)))
         assert bound <= optimum + slack
 
-    result = paper_search(
-        small.search, tol=1e-5, max_kernels=100, certify="exact", callback=check
-    )
+    result = paper_search(small.search, tol=1e-5, max_kernels=100, certify="exact", callback=check)
     assert len(steps) == len(result.history) > 1
     assert result.certificate.gap >= result.certificate.objective - optimum - slack
     sizes = [len(step.nodes) for step in steps]
@@ -163,8 +163,6 @@ def test_without_bounds_nothing_is_claimed():
 
 
 def test_auto_bounds_small_data_only(monkeypatch):
-    from hikernel.search import paper
-
     small = small_problem(OrthonormalPolynomial(2), 2)
     assert paper_search(small.search, tol=1e-3, max_kernels=50).certificate.kind == "exact"
     monkeypatch.setattr(paper, "AUTO_PAIRS", 10)
@@ -179,17 +177,12 @@ def test_terms_that_only_the_proof_needed_are_dropped():
     assert result.certificate.certified
     assert len(result.nodes) < result.certificate.n_kernels
     norms = np.sqrt(np.add.reduceat(result.solution.coef**2, result.problem.starts))
-    ends = [node for node in small.grid.extreme_points(result.nodes)]
     by_node = dict(zip(result.nodes, norms, strict=True))
-    assert all(by_node[node] > 1e-4 for node in ends)
+    assert all(by_node[node] > 1e-4 for node in small.grid.extreme_points(result.nodes))
 
 
 def test_a_single_vertex_graph_is_solved_exactly():
     small = small_problem(OrthonormalPolynomial(2), 0, n=10)
-    from hikernel.graphs import Grid
-    from hikernel.engines import NumpyEngine
-    from hikernel.search import SearchProblem
-
     engine = NumpyEngine([(1,)], [[np.ones((10, 1))]], np.ones(10), [True])
     problem = SearchProblem(engine, Grid(((1.0,),)), small.y, 0.1)
     result = paper_search(problem, tol=1e-3, max_kernels=10)

@@ -112,10 +112,7 @@ class NumpyEngine:
         for rows in self._chunks(len(left_means) + len(right_means)):
             root_weights = np.sqrt(self._weights[rows])[:, None]
             a = (self._chunk_features(left, rows) - left_means) * root_weights
-            if same:
-                b = a
-            else:
-                b = (self._chunk_features(right, rows) - right_means) * root_weights
+            b = a if same else (self._chunk_features(right, rows) - right_means) * root_weights
             total += a.T @ b
         return total
 

@@ -16,15 +16,16 @@ __all__ = ["Engine", "FloatArray", "Node"]
 FloatArray = NDArray[np.float64]
 
 Node = tuple[tuple[int, int], ...]
-"""A vertex of a grid: ((variable, level), ...), variables ascending, levels >= 1; () is the root."""
+"""A vertex of a grid: ((variable, level), ...), variables ascending, levels from 1; () is the root.
+"""
 
 
 class Engine(Protocol):
     """Rows, seen through node features.
 
-    Phi_v is the (n, r_v) feature matrix of node v: the row-wise Kronecker product of its one-variable
-    level features. For several nodes the blocks stand side by side, R columns in all, in the
-    order of the nodes. Row i has weight omega_i, with sum 1.
+    Phi_v is the (n, r_v) feature matrix of node v: the row-wise Kronecker product of its level
+    features. For several nodes the blocks stand side by side, R columns in all, in the order of
+    the nodes. Row i has weight omega_i, with sum 1.
     """
 
     @property

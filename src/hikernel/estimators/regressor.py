@@ -34,7 +34,7 @@ _PREDICT_NUMBERS = 2**22
 """Numbers held at a time while predicting (32 MiB)."""
 
 
-class HKLRegressor(RegressorMixin, BaseEstimator):
+class HKLRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
     """Sparse nonlinear regression over all products of one-variable functions.
 
     Solves the convex problem
@@ -225,7 +225,8 @@ class HKLRegressor(RegressorMixin, BaseEstimator):
         return out
 
     def _check_parameters(self) -> None:
-        check_number("alpha", self.alpha, above=0.0, remedy="Without a penalty nothing is selected.")
+        remedy = "Without a penalty nothing is selected."
+        check_number("alpha", self.alpha, above=0.0, remedy=remedy)
         check_integer("degree", self.degree, least=1)
         check_number("weight_base", self.weight_base, above=0.0)
         check_number("root_weight", self.root_weight, above=0.0)

@@ -29,7 +29,8 @@ def check_number(
     """Return a real number strictly between two limits, or say what is wrong with it."""
     if isinstance(value, bool) or not isinstance(value, Real) or not above < float(value) < below:
         limits = f"above {above:g}" + (f" and below {below:g}" if below < math.inf else "")
-        raise ValueError(f"{name} must be a finite number {limits}, got {value!r}. {remedy}".strip())
+        problem = f"{name} must be a finite number {limits}, got {value!r}."
+        raise ValueError(f"{problem} {remedy}".strip())
     return float(value)
 
 
@@ -94,7 +95,7 @@ def check_target_scale(scale: float) -> float:
 
 
 def resolve_bases(
-    spec: object, degree: int, n_features: int, feature_names: Sequence[str]
+    spec: Any, degree: int, n_features: int, feature_names: Sequence[str]
 ) -> list[Basis]:
     """Return one basis per column.
 
@@ -117,7 +118,7 @@ def resolve_bases(
     for key, value in spec.items():
         if isinstance(key, str) and key in position:
             m = position[key]
-        elif isinstance(key, Integral) and not isinstance(key, bool) and 0 <= key < n_features:
+        elif isinstance(key, (int, np.integer)) and 0 <= key < n_features:
             m = int(key)
         else:
             raise ValueError(

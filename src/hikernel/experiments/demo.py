@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -48,9 +49,9 @@ def run_demo() -> None:
 
     print(f"\nTerms found at alpha = {alpha:.2g} (share of the explained variance):")
     shown = model.hull_[model.hull_["order"] > 0].sort_values("share", ascending=False)
-    for row in shown.itertuples():
-        known = row.term in {node_name(node, names) for node in TRUTH}
-        print(f"  {row.term:12s} {100 * row.share:5.1f} %  {'true' if known else ''}")
+    known = {node_name(node, names) for node in TRUTH}
+    for term, share in zip(shown["term"], shown["share"], strict=True):
+        print(f"  {term:12s} {100 * share:5.1f} %  {'true' if term in known else ''}".rstrip())
 
     errors = {
         "hikernel": _error(model.predict(data.X[test]), data.y[test]),
@@ -78,7 +79,7 @@ def _choose_alpha(X: FloatArray, y: FloatArray) -> float:
     return float(ALPHAS[int(np.argmin(errors))])
 
 
-def _peers() -> dict[str, object]:
+def _peers() -> dict[str, Any]:
     return {
         "ridge": make_pipeline(StandardScaler(), RidgeCV(np.geomspace(1e-3, 1e3, 13))),
         "gradient boosting": HistGradientBoostingRegressor(random_state=0),

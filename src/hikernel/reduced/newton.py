@@ -100,8 +100,10 @@ def solve_reduced(
     slack = np.full(m, _first_barrier(point, alpha, warm=warm_eta is not None))
     status = Status.ITERATIONS
     for iteration in range(max_iter + 1):
+        # Away from the centre the gap is large whatever one does: refine only where it may end.
         central = float(np.sum(slack)) <= 30.0 * tol * point.value
-        gap = _gap(form, hull, point, alpha, tol, refine=central or (warm_eta is not None and iteration == 0))
+        warm = warm_eta is not None and iteration == 0
+        gap = _gap(form, hull, point, alpha, tol, refine=central or warm)
         if gap.value <= max(tol * gap.objective, _ROUNDING * form.total):
             status = Status.CONVERGED
             break
@@ -216,9 +218,7 @@ def _step(
 class _NewtonSystem:
     """The factorised Newton matrix of one iterate, solved for several right-hand sides."""
 
-    def __init__(
-        self, hull: HullMap, point: _Point, slack: FloatArray, alpha: float
-    ) -> None:
+    def __init__(self, hull: HullMap, point: _Point, slack: FloatArray, alpha: float) -> None:
         self.gradient = -0.5 * alpha * point.pull
         self._theta = point.theta
         self._slack = slack

@@ -137,7 +137,7 @@ class ReducedProblem:
     def solve(
         self, alpha: float, *, tol: float, warm_eta: FloatArray | None = None
     ) -> ReducedSolution:
-        """Solve for one lambda; ``warm_eta`` may be shorter than the hull (nodes appended since)."""
+        """Solve for one lambda; ``warm_eta`` may lack the nodes appended since."""
         if warm_eta is not None and len(warm_eta) < len(self.nodes):
             warm_eta = np.concatenate([warm_eta, np.zeros(len(self.nodes) - len(warm_eta))])
         if warm_eta is None:

@@ -86,11 +86,8 @@ class HullMap:
         out = object.__new__(HullMap)
         out.nodes = [self.nodes[i] for i in index]
         out.weights = self.weights[index]
-        down = self._down[index][:, index]
-        up = self._up[index][:, index]
-        if sparse.issparse(down) and len(index) <= _DENSE_BELOW:
-            down, up = down.toarray(), up.toarray()
-        out._down, out._up = down, up
+        out._down = _submatrix(self._down, index)
+        out._up = _submatrix(self._up, index)
         return out
 
     def closure(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -180,3 +177,13 @@ def _product(relation: FloatArray | sparse.csr_array, x: FloatArray) -> FloatArr
     if isinstance(relation, np.ndarray):
         return matvec(relation, x) if x.ndim == 1 else matmul(relation, x)
     return np.asarray(relation @ x)
+
+
+def _submatrix(
+    relation: FloatArray | sparse.csr_array, index: NDArray[np.intp]
+) -> FloatArray | sparse.csr_array:
+    """Return some rows and the same columns, dense where that is faster."""
+    part = relation[index][:, index]
+    if not isinstance(part, np.ndarray) and len(index) <= _DENSE_BELOW:
+        return np.asarray(part.toarray())
+    return part

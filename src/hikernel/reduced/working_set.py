@@ -151,7 +151,5 @@ def _extend_proof(
     if not np.any(violating & ~inside):
         # No node violates alone, but some do together.
         violating = hull.dual_norm_ratios(squares, bound.eta) ** 2 > enough
-    proven = replace(
-        solution, dual_bound=min(dual, solution.objective), dual_norm=bound
-    )
+    proven = replace(solution, dual_bound=min(dual, solution.objective), dual_norm=bound)
     return proven, violating

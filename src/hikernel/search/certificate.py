@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-
 from hikernel.engines.protocol import FloatArray
 from hikernel.losses import SquaredError
 
@@ -69,9 +68,7 @@ class Certificate:
 
     def scaled(self, factor: float) -> Certificate:
         """Return the certificate in other units of the objective."""
-        return replace(
-            self, objective=self.objective * factor, dual_bound=self.dual_bound * factor
-        )
+        return replace(self, objective=self.objective * factor, dual_bound=self.dual_bound * factor)
 
     def explain(self) -> str:
         """Return the certificate in plain words."""

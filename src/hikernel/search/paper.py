@@ -142,9 +142,7 @@ class _PaperSearch:
         )
         return SearchStep(nodes, frontier, solution, dual, certificate), chosen[:room]
 
-    def _stop_reason(
-        self, solution: ReducedSolution, violated: bool, room: int, kind: str
-    ) -> str:
+    def _stop_reason(self, solution: ReducedSolution, violated: bool, room: int, kind: str) -> str:
         """Return why the search ends here, or nothing while it goes on."""
         if not solution.status.ok:
             return solution.status.value

@@ -64,9 +64,7 @@ class SearchProblem:
 
     def dual_point(self, residuals: FloatArray) -> DualPoint:
         """Return the dual point that belongs to the residuals of a model."""
-        return DualPoint.from_residuals(
-            self.y, residuals, self.engine.row_weights, self.strength
-        )
+        return DualPoint.from_residuals(self.y, residuals, self.engine.row_weights, self.strength)
 
     def tail_sums(self, nodes: list[Node], dual: DualPoint) -> FloatArray:
         """Return U(t) of the nodes for a dual point."""

@@ -1,0 +1,50 @@
+"""The demonstration and the command line."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+
+from hikernel._version import __version__
+from hikernel.cli import main
+from hikernel.experiments.synthetic import make_polynomial
+
+
+def test_the_demo_finds_the_truth_and_says_so(capsys):
+    assert main(["demo"]) == 0
+    out = capsys.readouterr().out
+    found = re.findall(r"^  (\S.*?) +[\d.]+ % +true$", out, flags=re.MULTILINE)
+    assert set(found) == {"x0", "x1", "x2", "x1 * x2", "x3", "x3^2"}
+    line = r"^  (hikernel|ridge|gradient boosting) +([\d.]+)$"
+    errors = dict(re.findall(line, out, flags=re.MULTILINE))
+    assert float(errors["hikernel"]) < float(errors["gradient boosting"]) < float(errors["ridge"])
+    assert "10^14 kernels" in out
+    assert "Proven: no choice among all of them" in out
+
+
+def test_the_version(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main(["--version"])
+    assert stop.value.code == 0
+    assert __version__ in capsys.readouterr().out
+
+
+def test_a_missing_command_is_explained(capsys):
+    with pytest.raises(SystemExit) as stop:
+        main([])
+    assert stop.value.code == 2
+    assert "command" in capsys.readouterr().err
+
+
+def test_generated_data_follow_their_terms():
+    terms = {((0, 1),): 2.0, ((1, 2), (2, 1)): -1.0}
+    data = make_polynomial(5000, 4, terms, noise=0.5, seed=1)
+    X = data.X
+    np.testing.assert_allclose(data.signal, 2 * X[:, 0] - X[:, 1] ** 2 * X[:, 2])
+    noise = data.y - data.signal
+    assert noise.std() / data.signal.std() == pytest.approx(0.5, rel=0.05)
+    correlation = np.corrcoef(X.T)
+    assert correlation[0, 1] == pytest.approx(0.3, abs=0.05)
+    assert correlation[0, 2] == pytest.approx(0.09, abs=0.05)
