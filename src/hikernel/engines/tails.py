@@ -11,16 +11,21 @@ is formed once. A node t = rest + (m, j) then costs one entry of the matrix prod
     (W * prod_{rest} ratio) @ ratio',      ratio_{m,j} = S_{m,j} / S_{m,0}.
 
 Dividing loses nothing: the same computed number S_{m,0} is multiplied in and divided out again,
-so every term of the sum keeps full relative accuracy however small S_{m,0} is. Only where it
-vanishes (or nearly underflows) is the product taken without division, by prefix and suffix
-products. Nothing of size n x n is stored.
+so every term of the sum keeps full relative accuracy however small S_{m,0} is. Where it is
+zero the tile comes out as NaN and those pairs are done again without division. Nothing of size
+n x n is stored, and only the S_{m,j} that some node needs are computed, each by one product.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
+from threadpoolctl import threadpool_limits
 
 from hikernel.engines.protocol import FloatArray, Node
 
@@ -29,8 +34,11 @@ __all__ = ["TailSummer"]
 _TILE_NUMBERS = 2**20
 """Numbers in the largest array of a tile (8 MiB)."""
 
-_VANISHING = 1e-60
-"""S_{m,0} below this fraction of the largest S_{m,j} of the tile is not divided by."""
+_TOO_SMALL = 1e-290
+"""S_{m,0} below this is not divided by."""
+
+_MIN_ROWS_FOR_THREADS = 500
+"""Below this many rows starting threads costs more than it saves."""
 
 
 class TailSummer:
@@ -49,150 +57,171 @@ class TailSummer:
         variables: Sequence[Sequence[FloatArray | None]],
         scales: Sequence[FloatArray],
     ) -> None:
+        self._variables = variables
+        self._scales = scales
         # A variable whose only level is the constant one multiplies every term by scales[0, 0].
-        self._constant = 1.0
-        self._variables: list[Sequence[FloatArray | None]] = []
-        self._scales: list[FloatArray] = []
-        self._first_row: list[int] = []  # row of (m, 0) in the stacked S of a tile
-        self._position: dict[int, int] = {}
-        n_rows = 0
-        for m, (levels, scale) in enumerate(zip(variables, scales, strict=True)):
-            if len(levels) == 1 and levels[0] is None:
-                self._constant *= float(scale[0, 0])
-                continue
-            self._position[m] = len(self._variables)
-            self._variables.append(levels)
-            self._scales.append(scale)
-            self._first_row.append(n_rows)
-            n_rows += len(levels)
-        self._n_stacked = n_rows
+        self._varying = [
+            m for m, levels in enumerate(variables) if len(levels) > 1 or levels[0] is not None
+        ]
+        idle = set(range(len(variables))) - set(self._varying)
+        self._constant = float(np.prod([scales[m][0, 0] for m in idle]))
 
     def sums(self, nodes: Sequence[Node], alpha: FloatArray) -> FloatArray:
         """Return U(t) for the nodes, shape (len(nodes),); infinity where a sum overflows."""
-        plan = _Plan(nodes, self)
-        total = np.zeros(len(nodes))
         if not nodes:
-            return total
-        with np.errstate(over="ignore", invalid="ignore", under="ignore", divide="ignore"):
-            if not self._variables:
-                return np.full(len(nodes), self._constant * float(np.sum(alpha)) ** 2)
-            for rows, cols in self._tiles(len(alpha)):
-                weight = np.outer(alpha[rows], alpha[cols])
-                if rows.start != cols.start:
-                    weight *= 2.0  # the tile below the diagonal
-                total += plan.tile_sums(self._stack(rows, cols), weight.ravel())
-            total *= self._constant
+            return np.zeros(0)
+        if not self._varying:
+            return np.full(len(nodes), self._constant * float(np.sum(alpha)) ** 2)
+        plan = _Plan.of(nodes, self._varying)
+        factors = [self._factor(m, j, len(alpha)) for m, j in plan.pairs]
+        tiles = list(_tiles(len(alpha), len(plan.pairs)))
+
+        def work(tile: tuple[slice, slice]) -> FloatArray:
+            rows, cols = tile
+            weight = np.outer(alpha[rows], alpha[cols])
+            if rows.start != cols.start:
+                weight *= 2.0  # the tile below the diagonal
+            stack = np.empty((len(factors), *weight.shape))
+            for target, factor in zip(stack, factors, strict=True):
+                np.matmul(factor[rows], factor[cols].T, out=target)
+            return plan.tile_sums(stack.reshape(len(stack), -1), weight.ravel())
+
+        total = np.zeros(len(nodes))
+        for part in _threaded(work, tiles, len(alpha)):
+            total += part
+        total *= self._constant
         total[~np.isfinite(total)] = np.inf
         # A sum of squares; rounding can leave a tiny negative number.
         return np.maximum(total, 0.0)
 
-    def row_of(self, variable: int, level: int) -> int:
-        """Return the row of S_{variable,level} in the stacked tile."""
-        return self._first_row[self._position[variable]] + level
-
-    @property
-    def level_zero_rows(self) -> list[int]:
-        """Rows of S_{m,0} in the stacked tile, one per variable that varies."""
-        return self._first_row
-
-    @property
-    def rows_per_variable(self) -> list[int]:
-        """Number of stacked rows of each variable that varies."""
-        return [len(levels) for levels in self._variables]
-
-    def _tiles(self, n: int) -> Iterator[tuple[slice, slice]]:
-        """Cut the pairs i <= k into square tiles."""
-        side = max(16, min(n, int(np.sqrt(_TILE_NUMBERS / max(1, self._n_stacked)))))
-        cuts = [slice(s, min(s + side, n)) for s in range(0, n, side)]
-        for i, rows in enumerate(cuts):
-            for cols in cuts[i:]:
-                yield rows, cols
-
-    def _stack(self, rows: slice, cols: slice) -> FloatArray:
-        """Return S_{m,j} for all m, j on a tile, shape (sum of q_m + 1, pairs)."""
-        n_pairs = (rows.stop - rows.start) * (cols.stop - cols.start)
-        out = np.empty((self._n_stacked, n_pairs))
-        for levels, scale, start in zip(
-            self._variables, self._scales, self._first_row, strict=True
+    def _factor(self, variable: int, level: int, n_rows: int) -> FloatArray:
+        """Return F with S_{m,j}(x_i, x_k) = (F F')_ik."""
+        columns = []
+        for block, scale in zip(
+            self._variables[variable][level:], self._scales[variable][level, level:], strict=True
         ):
-            kernels = np.empty((len(levels), n_pairs))
-            for j, block in enumerate(levels):
-                if block is None:
-                    kernels[j] = 1.0
-                else:
-                    kernels[j] = (block[rows] @ block[cols].T).ravel()
-            np.matmul(scale, kernels, out=out[start : start + len(levels)])
-        return out
+            features = np.ones((n_rows, 1)) if block is None else block
+            columns.append(np.sqrt(scale) * features)
+        return np.hstack(columns)
 
 
+@dataclass(frozen=True)
 class _Plan:
-    """Which matrix products give the nodes: t = rest + (m, j), rests and (m, j) listed once."""
+    """Which matrix products give the nodes: t = rest + (m, j), rests and (m, j) listed once.
 
-    def __init__(self, nodes: Sequence[Node], summer: TailSummer) -> None:
-        self._zero_rows = np.array(summer.level_zero_rows, dtype=np.intp)
-        self._per_variable = summer.rows_per_variable
+    Attributes
+    ----------
+    pairs : list of (variable, level)
+        The S_{m,j} that are needed: level 0 of every varying variable first.
+    zero_of : ndarray of shape (len(pairs),)
+        Position of S_{m,0} of the same variable.
+    rests : list of list of int
+        Positions of the factors of each rest.
+    lasts : ndarray of shape (n_lasts,)
+        Positions of the last factors.
+    pick_rest, pick_last : ndarray of shape (n_nodes,)
+        Entry of the product that is a node; last 0 stands for no factor at all (the root).
+    n_zero : int
+        Number of varying variables.
+    """
+
+    pairs: list[tuple[int, int]]
+    zero_of: NDArray[np.intp]
+    rests: list[list[int]]
+    lasts: NDArray[np.intp]
+    pick_rest: NDArray[np.intp]
+    pick_last: NDArray[np.intp]
+    n_zero: int
+
+    @classmethod
+    def of(cls, nodes: Sequence[Node], varying: Sequence[int]) -> _Plan:
+        """Make the plan of some nodes."""
+        position = {(m, 0): i for i, m in enumerate(varying)}
+        for node in nodes:
+            for pair in node:
+                position.setdefault(pair, len(position))
         rests: dict[Node, int] = {}
         lasts: dict[tuple[int, int], int] = {}
-        self._pick_rest = np.empty(len(nodes), dtype=np.intp)
-        self._pick_last = np.empty(len(nodes), dtype=np.intp)
-        for i, node in enumerate(nodes):
-            rest, last = (node[:-1], node[-1]) if node else ((), None)
-            self._pick_rest[i] = rests.setdefault(rest, len(rests))
-            # The root alone has no last factor: column 0 of the ratios is all ones.
-            self._pick_last[i] = 0 if last is None else lasts.setdefault(last, len(lasts) + 1)
-        self._rest_rows = [[summer.row_of(m, j) for m, j in rest] for rest in rests]
-        self._last_rows = np.array([summer.row_of(m, j) for m, j in lasts], dtype=np.intp)
-        self._node_rows = [[summer.row_of(m, j) for m, j in node] for node in nodes]
-        self._variable_of = np.repeat(np.arange(len(self._per_variable)), self._per_variable)
+        picks = []
+        for node in nodes:
+            rest = rests.setdefault(node[:-1], len(rests))
+            picks.append((rest, lasts.setdefault(node[-1], len(lasts) + 1) if node else 0))
+        pick_rest, pick_last = np.array(picks, dtype=np.intp).T
+        return cls(
+            pairs=list(position),
+            zero_of=np.array([position[m, 0] for m, _ in position], dtype=np.intp),
+            rests=[[position[pair] for pair in rest] for rest in rests],
+            lasts=np.array([position[pair] for pair in lasts], dtype=np.intp),
+            pick_rest=pick_rest,
+            pick_last=pick_last,
+            n_zero=len(varying),
+        )
 
     def tile_sums(self, stack: FloatArray, weight: FloatArray) -> FloatArray:
         """Return the part of U(t) that the pairs of one tile contribute."""
-        vanishing = self._vanishing_pairs(stack)
-        if vanishing is None:
-            return self._by_ratios(stack, weight)
-        out = self._by_products(stack[:, vanishing], weight[vanishing])
-        if not np.all(vanishing):
-            out += self._by_ratios(stack[:, ~vanishing], weight[~vanishing])
+        with np.errstate(all="ignore"):
+            out = self._by_ratios(stack, weight)
+            if not np.all(np.isfinite(out)):
+                bad = np.any(np.abs(stack[: self.n_zero]) < _TOO_SMALL, axis=0)
+                if np.any(bad):
+                    out = self._by_products(stack[:, bad], weight[bad])
+                    if not np.all(bad):
+                        out += self._by_ratios(stack[:, ~bad], weight[~bad])
         return out
 
-    def _vanishing_pairs(self, stack: FloatArray) -> NDArrayBool | None:
-        """Return the pairs whose S_{m,0} must not be divided by, or None if there are none."""
-        zero_level = np.abs(stack[self._zero_rows])
-        largest_of_tile = max(float(stack.max()), -float(stack.min()))
-        if float(zero_level.min()) > _VANISHING * largest_of_tile:
-            return None
-        largest = np.maximum.reduceat(np.abs(stack), self._zero_rows, axis=0)
-        bad = np.any(zero_level <= _VANISHING * largest, axis=0)
-        return bad if np.any(bad) else None
-
     def _by_ratios(self, stack: FloatArray, weight: FloatArray) -> FloatArray:
-        zero_level = stack[self._zero_rows]
-        base = weight * np.multiply.reduce(zero_level, axis=0)
-        ratios = np.empty((len(self._last_rows) + 1, stack.shape[1]))
+        base = weight * np.multiply.reduce(stack[: self.n_zero], axis=0)
+        ratios = np.empty((len(self.lasts) + 1, stack.shape[1]))
         ratios[0] = 1.0
-        np.divide(
-            stack[self._last_rows],
-            zero_level[self._variable_of[self._last_rows]],
-            out=ratios[1:],
-        )
-        left = np.empty((len(self._rest_rows), stack.shape[1]))
-        for target, rows in zip(left, self._rest_rows, strict=True):
-            target[...] = base
-            for row in rows:
-                target *= stack[row]
-                target /= zero_level[self._variable_of[row]]
-        products: FloatArray = left @ ratios.T
-        return products[self._pick_rest, self._pick_last]
+        for target, row in zip(ratios[1:], self.lasts, strict=True):
+            np.divide(stack[row], stack[self.zero_of[row]], out=target)
+        out = np.empty(len(self.pick_rest))
+        block = max(1, _TILE_NUMBERS // stack.shape[1])
+        for start in range(0, len(self.rests), block):
+            rests = self.rests[start : start + block]
+            left = np.empty((len(rests), stack.shape[1]))
+            for target, rows in zip(left, rests, strict=True):
+                target[...] = base
+                for row in rows:
+                    target *= stack[row]
+                    target /= stack[self.zero_of[row]]
+            here = (self.pick_rest >= start) & (self.pick_rest < start + len(rests))
+            products = left @ ratios.T
+            out[here] = products[self.pick_rest[here] - start, self.pick_last[here]]
+        return out
 
     def _by_products(self, stack: FloatArray, weight: FloatArray) -> FloatArray:
         """Return the same without division: each node's factors multiplied one by one."""
-        out = np.empty(len(self._node_rows))
-        for i, rows in enumerate(self._node_rows):
-            chosen = self._zero_rows.copy()
+        out = np.empty(len(self.pick_rest))
+        for i, (rest, last) in enumerate(zip(self.pick_rest, self.pick_last, strict=True)):
+            chosen = np.arange(self.n_zero)
+            rows = [*self.rests[rest], self.lasts[last - 1]] if last > 0 else self.rests[rest]
             for row in rows:
-                chosen[self._variable_of[row]] = row
+                chosen[self.zero_of[row]] = row
             out[i] = weight @ np.multiply.reduce(stack[chosen], axis=0)
         return out
 
 
-NDArrayBool = np.ndarray[tuple[int], np.dtype[np.bool_]]
+def _tiles(n: int, n_stacked: int) -> Iterator[tuple[slice, slice]]:
+    """Cut the pairs i <= k into square tiles."""
+    side = max(16, min(n, int(np.sqrt(_TILE_NUMBERS / n_stacked))))
+    cuts = [slice(s, min(s + side, n)) for s in range(0, n, side)]
+    for i, rows in enumerate(cuts):
+        for cols in cuts[i:]:
+            yield rows, cols
+
+
+def _threaded(
+    work: Callable[[tuple[slice, slice]], FloatArray],
+    tiles: list[tuple[slice, slice]],
+    n_rows: int,
+) -> Iterator[FloatArray]:
+    """Yield the results of all tiles, in order; one tile per core at a time, BLAS kept to one."""
+    if n_rows < _MIN_ROWS_FOR_THREADS:
+        yield from map(work, tiles)
+        return
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(os.cpu_count()) as pool:
+        # A window keeps the number of waiting results small.
+        window = 4 * (os.cpu_count() or 1)
+        for start in range(0, len(tiles), window):
+            yield from pool.map(work, tiles[start : start + window])
