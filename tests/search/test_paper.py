@@ -19,7 +19,7 @@ from hikernel.bases import (
 )
 from hikernel.engines import NumpyEngine
 from hikernel.graphs import Grid
-from hikernel.search import SearchProblem, paper, paper_search
+from hikernel.search import SearchProblem, paper_search, problem
 
 BASES = {
     "polynomial": Polynomial(2),
@@ -165,7 +165,7 @@ def test_without_bounds_nothing_is_claimed():
 def test_auto_bounds_small_data_only(monkeypatch):
     small = small_problem(OrthonormalPolynomial(2), 2)
     assert paper_search(small.search, tol=1e-3, max_kernels=50).certificate.kind == "exact"
-    monkeypatch.setattr(paper, "AUTO_PAIRS", 10)
+    monkeypatch.setattr(problem, "AUTO_PAIRS", 10)
     unproven = paper_search(small.search, tol=1e-3, max_kernels=50).certificate
     assert unproven.kind == "none"
     assert 'certify="exact"' in unproven.reason

@@ -19,6 +19,9 @@ __all__ = ["NumpyEngine"]
 _CHUNK_NUMBERS = 2**21
 """Numbers in one chunk of node features (16 MiB): large for BLAS, small beside the levels."""
 
+_BLOCK_COLUMNS = 256
+"""Columns of prefixes that are scored together."""
+
 
 class NumpyEngine:
     """Rows in NumPy arrays.
@@ -123,6 +126,55 @@ class NumpyEngine:
             total += self._chunk_features(nodes, rows).T @ vector[rows]
         return total
 
+    @property
+    def level_pairs(self) -> list[tuple[int, int]]:
+        """All (variable, level) with level >= 1."""
+        return [(m, j) for m, widths in enumerate(self._widths) for j in range(1, len(widths))]
+
+    def extension_squares(self, prefixes: Sequence[Node], vector: FloatArray) -> FloatArray:
+        """Return the squared scores of all one-variable extensions of the prefixes.
+
+        One matrix product: (features of the prefixes times the vector)' times all levels.
+        """
+        pairs = self.level_pairs
+        out = np.empty((len(prefixes), len(pairs)))
+        if self._everywhere:
+            # Absent variables have features of their own, so prefixes are no common factors.
+            for target, prefix in zip(out, prefixes, strict=True):
+                target[...] = self._explicit_extensions(prefix, pairs, vector)
+            return out
+        variables = np.array([m for m, _ in pairs])
+        level_starts = np.array([self._spans[pair].start for pair in pairs], dtype=np.intp)
+        for block in _blocks([self.width(prefix) for prefix in prefixes]):
+            part = list(prefixes[block])
+            widths = [self.width(prefix) for prefix in part]
+            starts = np.concatenate([[0], np.cumsum(widths)[:-1]]).astype(np.intp)
+            products = np.zeros((sum(widths), self._columns.shape[1]))
+            for rows in self._chunks(sum(widths)):
+                weighted = self._chunk_features(part, rows)
+                weighted *= vector[rows, None]
+                products += weighted.T @ self._columns[rows]
+            np.square(products, out=products)
+            by_level = np.add.reduceat(products, level_starts, axis=1)
+            out[block] = np.add.reduceat(by_level, starts, axis=0)
+        for target, prefix in zip(out, prefixes, strict=True):
+            for m, _ in prefix:
+                target[variables == m] = np.nan
+        return out
+
+    def _explicit_extensions(
+        self, prefix: Node, pairs: Sequence[tuple[int, int]], vector: FloatArray
+    ) -> FloatArray:
+        present = {m for m, _ in prefix}
+        wanted = [i for i, (m, _) in enumerate(pairs) if m not in present]
+        nodes = [tuple(sorted((*prefix, pairs[i]))) for i in wanted]
+        out = np.full(len(pairs), np.nan)
+        if nodes:
+            widths = [self.width(node) for node in nodes]
+            starts = np.concatenate([[0], np.cumsum(widths)[:-1]]).astype(np.intp)
+            out[wanted] = np.add.reduceat(self.correlate(nodes, vector) ** 2, starts)
+        return out
+
     def apply(self, nodes: Sequence[Node], coef: FloatArray) -> FloatArray:
         """Return Phi coef."""
         out = np.empty(self.n_rows)
@@ -201,3 +253,15 @@ class NumpyEngine:
                 right[:, None, :],
                 out=block.reshape(block.shape[0], left.shape[1], right.shape[1]),
             )
+
+
+def _blocks(widths: Sequence[int]) -> Iterator[slice]:
+    """Cut a list of prefixes so that a block has about ``_BLOCK_COLUMNS`` columns."""
+    start, total = 0, 0
+    for i, width in enumerate(widths):
+        if total and total + width > _BLOCK_COLUMNS:
+            yield slice(start, i)
+            start, total = i, 0
+        total += width
+    if widths:
+        yield slice(start, len(widths))

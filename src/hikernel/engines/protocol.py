@@ -64,6 +64,18 @@ class Engine(Protocol):
         """Return Phi' vector, shape (R,)."""
         ...
 
+    @property
+    def level_pairs(self) -> list[tuple[int, int]]:
+        """All (variable, level) with level >= 1, in the order of ``extension_squares``."""
+        ...
+
+    def extension_squares(self, prefixes: Sequence[Node], vector: FloatArray) -> FloatArray:
+        """Return |Phi_w' vector|^2 for w = prefix + (variable, level), all of them at once.
+
+        Shape (len(prefixes), len(level_pairs)), NaN where the prefix has the variable already.
+        """
+        ...
+
     def apply(self, nodes: Sequence[Node], coef: FloatArray) -> FloatArray:
         """Return Phi coef, shape (n,)."""
         ...

@@ -170,13 +170,25 @@ class Grid:
         and the product over m of S_{m,t_m} is the sum over the descendants w of t of
         K_w / (sum over u in A(w) and D(t) of d_u)^2, for every t but the root.
         """
-        out = []
+        out: list[FloatArray] = []
         for weights in self.level_weights:
             d = np.array(weights)
             sums = np.zeros((len(d), len(d)))
             for j in range(len(d)):
                 sums[j, j:] = np.cumsum(d[j:]) ** -2.0
             out.append(sums)
+        return out
+
+    def own_scales(self) -> list[FloatArray]:
+        """Return factors with which the sum of the root is that of |a_w|^2 / prod_m d_{m,w_m}^2.
+
+        Entry [0, l] is 1 / d_l^2; the other rows are not used.
+        """
+        out: list[FloatArray] = []
+        for weights in self.level_weights:
+            scale = np.zeros((len(weights), len(weights)))
+            scale[0] = np.array(weights) ** -2.0
+            out.append(scale)
         return out
 
 

@@ -12,27 +12,31 @@ stand in the way of the certificate.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from hikernel.engines.protocol import FloatArray, Node
-from hikernel.reduced import ReducedProblem, ReducedSolution
-from hikernel.search.certificate import Certificate, DualPoint
+from hikernel.reduced import Status
+from hikernel.search.certificate import Certificate
 from hikernel.search.problem import (
+    NOT_BOUNDED,
+    SOLVE_SHARE,
     Certify,
     SearchProblem,
-    SearchResult,
-    SearchStep,
-    StepCallback,
+    too_many_kernels,
 )
 from hikernel.search.prune import prune
+from hikernel.search.state import (
+    SearchResult,
+    SearchStep,
+    SolvedHull,
+    StepCallback,
+    score_squares,
+    solve_hull,
+)
 
 __all__ = ["paper_search"]
-
-_REDUCED_SHARE = 0.1
-"""Share of the tolerance that the reduced solves may use up."""
-
-AUTO_PAIRS = 2 * 10**8
-"""certify="auto" bounds the tail exactly up to this many pairs of rows (n = 20,000)."""
 
 
 def paper_search(
@@ -73,9 +77,9 @@ class _PaperSearch:
     ) -> None:
         self._problem = problem
         self._tol = tol
+        self._solve_tol = SOLVE_SHARE * tol
         self._max_kernels = max_kernels
-        pairs = problem.engine.n_rows * (problem.engine.n_rows + 1) // 2
-        self._certify = certify == "exact" or (certify == "auto" and pairs <= AUTO_PAIRS)
+        self._certify = problem.bounds_tail(certify)
         self._callback = callback
         self._history: list[Certificate] = []
         self._explored: set[Node] = set()
@@ -86,53 +90,44 @@ class _PaperSearch:
         reduced = problem.reduced(problem.graph.sources_of_complement([]))
         warm: FloatArray | None = None
         while True:
-            solution = reduced.solve(
-                problem.strength, tol=_REDUCED_SHARE * self._tol, warm_eta=warm
+            solved = solve_hull(
+                problem, reduced, tol=self._tol, solve_tol=self._solve_tol, warm_eta=warm
             )
-            step, violators = self._inspect(reduced, solution)
+            step, violators = self._inspect(solved)
             self._history.append(step.certificate)
             if self._callback is not None:
                 self._callback(step)
             if not violators:
-                return prune(problem, reduced, step, self._history)
+                return self._finish(solved, step.certificate)
             reduced.extend(violators)
-            warm = solution.eta
+            warm = solved.solution.eta
 
-    def _inspect(
-        self, reduced: ReducedProblem, solution: ReducedSolution
-    ) -> tuple[SearchStep, list[Node]]:
+    def _inspect(self, solved: SolvedHull) -> tuple[SearchStep, list[Node]]:
         """Return the step with its certificate, and the nodes to add (none: stop)."""
-        problem = self._problem
-        nodes = list(reduced.nodes)
+        problem, dual, level = self._problem, solved.dual, solved.level
+        nodes = list(solved.problem.nodes)
         frontier = problem.graph.sources_of_complement(nodes)
-        residuals = problem.residuals(nodes, solution.coef)
-        dual = problem.dual_point(residuals)
-        squares = _node_squares(reduced, solution.coef)
-        objective = problem.primal(residuals, reduced.hull, squares)
-        scores = self._scores(frontier, dual)
-        # Recomputed from the rows: the certificate does not lean on the solver's own numbers.
-        own = _node_squares(reduced, problem.engine.correlate(nodes, dual.alpha))
-        inside = reduced.hull.refine_dual_norm(own, solution.dual_norm.eta).value
-        level = max(dual.dual_norm_for((1.0 - self._tol) * objective), inside)
+        squares = score_squares(problem.engine, frontier, dual.alpha)
+        scores = squares / problem.graph.weights(frontier) ** 2
         self._explored.update(nodes, frontier)
 
         room = self._max_kernels - len(nodes)
         kind, outside = "none", np.inf
         chosen = _above(frontier, scores, level)
         # The last step always bounds the tail, so that a bound stands even if it is a poor one.
-        if not chosen or room <= 0 or not solution.status.ok:
+        if not chosen or room <= 0 or not solved.solution.status.ok:
             if not frontier:
                 kind, outside = "exact", 0.0
             elif self._certify:
                 tails = problem.tail_sums(frontier, dual)
                 kind, outside = "exact", float(np.max(tails))
                 chosen = _above(frontier, tails, level)
-        reason = self._stop_reason(solution, bool(chosen), room, kind)
+        reason = self._stop_reason(solved.solution.status, bool(chosen), room, kind)
         if reason:
             chosen = []
         certificate = Certificate(
-            objective=objective,
-            dual_bound=min(dual.value(max(inside, outside)), objective),
+            objective=solved.objective,
+            dual_bound=min(dual.value(max(solved.inside, outside)), solved.objective),
             tol=self._tol,
             kind=kind,
             reason=reason,
@@ -140,38 +135,35 @@ class _PaperSearch:
             n_explored=len(self._explored),
             n_kernels=len(nodes),
         )
-        return SearchStep(nodes, frontier, solution, dual, certificate), chosen[:room]
+        return SearchStep(nodes, frontier, solved.solution, dual, certificate), chosen[:room]
 
-    def _stop_reason(self, solution: ReducedSolution, violated: bool, room: int, kind: str) -> str:
+    def _stop_reason(self, status: Status, violated: bool, room: int, kind: str) -> str:
         """Return why the search ends here, or nothing while it goes on."""
-        if not solution.status.ok:
-            return solution.status.value
+        if not status.ok:
+            return status.value
         if violated and room <= 0:
-            return f"The search stopped at max_kernels={self._max_kernels}; raise it or alpha."
+            return too_many_kernels(self._max_kernels)
         if violated:
             return ""
         if kind == "none":
-            return (
-                "Exact bounds were not computed: their cost grows with the square of the number "
-                'of rows; ask for them with certify="exact".'
-            )
+            return NOT_BOUNDED
         return "No kernel outside the hull violates the optimality conditions."
 
-    def _scores(self, frontier: list[Node], dual: DualPoint) -> FloatArray:
-        """Return |a_t|^2 / d_t^2 of the frontier."""
-        if not frontier:
-            return np.empty(0)
-        engine = self._problem.engine
-        widths = [engine.width(node) for node in frontier]
-        starts = np.concatenate([[0], np.cumsum(widths)[:-1]]).astype(np.intp)
-        scores = engine.correlate(frontier, dual.alpha)
-        squares = np.add.reduceat(scores**2, starts)
-        return np.asarray(squares / self._problem.graph.weights(frontier) ** 2)
-
-
-def _node_squares(reduced: ReducedProblem, columns: FloatArray) -> FloatArray:
-    """Return the squared norm of each node's block."""
-    return np.asarray(np.add.reduceat(columns**2, reduced.starts))
+    def _finish(self, solved: SolvedHull, certificate: Certificate) -> SearchResult:
+        """Drop what only the proof needed; a dual bound stays valid for every primal point."""
+        if certificate.certified:
+            allowed = certificate.dual_bound / (1.0 - self._tol)
+        else:
+            allowed = solved.objective * (1.0 + 0.1 * self._tol)
+        final = prune(
+            self._problem, solved, allowed=allowed, tol=self._tol, solve_tol=self._solve_tol
+        )
+        certificate = replace(
+            certificate,
+            objective=final.objective,
+            dual_bound=min(certificate.dual_bound, final.objective),
+        )
+        return SearchResult.of(final, certificate, self._history)
 
 
 def _above(nodes: list[Node], values: FloatArray, level: float) -> list[Node]:

@@ -1,22 +1,70 @@
-"""What a search is given, what it reports at every step, and what it returns."""
+"""What a search is given, and the words and shares that the searches have in common."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from hikernel.engines.protocol import Engine, FloatArray, Node
-from hikernel.graphs import Grid
-from hikernel.reduced import HullMap, ReducedProblem, ReducedSolution
+from hikernel.graphs import ROOT, Grid
+from hikernel.reduced import HullMap, ReducedProblem
 from hikernel.reduced.problem import FormName
-from hikernel.search.certificate import Certificate, DualPoint, primal_value
+from hikernel.search.certificate import DualPoint, primal_value
 
-__all__ = ["Certify", "SearchProblem", "SearchResult", "SearchStep", "StepCallback"]
+__all__ = [
+    "AUTO_PAIRS",
+    "NOT_BOUNDED",
+    "SOLVE_SHARE",
+    "Budget",
+    "Certify",
+    "SearchProblem",
+    "too_many_kernels",
+]
 
 Certify = Literal["auto", "exact", "none"]
+
+AUTO_PAIRS = 2 * 10**8
+"""certify="auto" bounds the tail exactly up to this many pairs of rows (n = 20,000)."""
+
+
+SOLVE_SHARE = 0.1
+"""Share of the tolerance that the reduced solves may use up."""
+
+NOT_BOUNDED = (
+    "Exact bounds were not computed: their cost grows with the square of the number of rows; ask "
+    'for them with certify="exact".'
+)
+
+
+def too_many_kernels(limit: int) -> str:
+    """Return the reason of a search that has no room left."""
+    return f"The search stopped at max_kernels={limit}; raise it or alpha."
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a search may cost.
+
+    Attributes
+    ----------
+    max_kernels : int
+        Largest hull that is solved.
+    max_explored : int
+        Kernels that may be scored for the proof.
+    deadline : float
+        ``time.monotonic()`` at which to stop; infinity for never.
+    """
+
+    max_kernels: int
+    max_explored: int = 10**6
+    deadline: float = float("inf")
+
+    def is_spent(self) -> bool:
+        """Whether the deadline has passed."""
+        return time.monotonic() > self.deadline
 
 
 @dataclass(frozen=True)
@@ -70,61 +118,11 @@ class SearchProblem:
         """Return U(t) of the nodes for a dual point."""
         return self.engine.tail_sums(nodes, dual.alpha, self.graph.tail_scales())
 
+    def total_score(self, dual: DualPoint) -> float:
+        """Return the sum over the whole graph of |a_w|^2 / prod_m d_{m,w_m}^2."""
+        return float(self.engine.tail_sums([ROOT], dual.alpha, self.graph.own_scales())[0])
 
-@dataclass(frozen=True)
-class SearchStep:
-    """One solved hull on the way.
-
-    Attributes
-    ----------
-    nodes : list of Node
-        The hull J.
-    frontier : list of Node
-        Sources of its complement.
-    solution : ReducedSolution
-        The solution on J.
-    dual : DualPoint
-        The dual point of that solution.
-    certificate : Certificate
-        What is proven at this step; kind "none" while the necessary condition is violated.
-    """
-
-    nodes: list[Node]
-    frontier: list[Node]
-    solution: ReducedSolution
-    dual: DualPoint
-    certificate: Certificate
-
-
-StepCallback = Callable[[SearchStep], None]
-
-
-@dataclass(frozen=True)
-class SearchResult:
-    """The model a search ends with.
-
-    Attributes
-    ----------
-    nodes : list of Node
-        The selected hull, ancestor-closed: terms without weight are gone.
-    problem : ReducedProblem
-        The reduced problem on that hull.
-    solution : ReducedSolution
-        Its solution.
-    residuals : ndarray of shape (n,)
-        y - f.
-    alpha : ndarray of shape (n,)
-        Dual variables of the solution, beta_w = zeta_w Phi_w' alpha.
-    certificate : Certificate
-        What is proven about it.
-    history : list of Certificate
-        The certificate of every step.
-    """
-
-    nodes: list[Node]
-    problem: ReducedProblem
-    solution: ReducedSolution
-    residuals: FloatArray
-    alpha: FloatArray
-    certificate: Certificate
-    history: list[Certificate]
+    def bounds_tail(self, certify: Certify) -> bool:
+        """Return whether the tail is to be bounded exactly, at a cost quadratic in the rows."""
+        n = self.engine.n_rows
+        return certify == "exact" or (certify == "auto" and n * (n + 1) // 2 <= AUTO_PAIRS)

@@ -1,0 +1,254 @@
+"""Bound the tail: every node outside J, by branch and bound over sets of variables.
+
+The support of a node is its set of variables. For a set s of variables let t_s be the node with
+level 1 in each; the descendants of t_s are exactly the nodes whose support contains s, and
+
+    U(t_s) <= level
+
+closes all of them at once. Sets are visited as in frequent-set mining: a set is looked at only
+if all its subsets of one variable less stay open, and when it stays open itself, the nodes with
+just that support (all levels) are explored one by one. A first, cheaper test bounds the whole
+tail by one sum over all kernels, less what has been scored.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hikernel.engines.protocol import FloatArray, Node
+from hikernel.search.problem import NOT_BOUNDED, Budget, SearchProblem
+from hikernel.search.state import SolvedHull
+
+__all__ = ["TailBound", "bound_tail"]
+
+Support = tuple[int, ...]
+
+IndexArray = NDArray[np.intp]
+
+_EXPLORE_PREFIXES = 2000
+"""Prefixes whose extensions are scored together."""
+
+_OUT_OF_TIME = "The proof ran out of its time budget."
+
+
+@dataclass(frozen=True)
+class TailBound:
+    """What is known of the nodes outside the hull.
+
+    Attributes
+    ----------
+    value : float
+        Bound on Omega*^2 outside (together with the hull where kappa is shared).
+    kind : {"exact", "none"}
+        Whether all of the graph is covered.
+    reason : str
+        Why it is what it is.
+    n_explored : int
+        Nodes outside the hull that were scored.
+    violators : list of Node
+        Explored nodes that violate the optimality conditions, worst first.
+    """
+
+    value: float
+    kind: str
+    reason: str
+    n_explored: int
+    violators: list[Node] = field(default_factory=list)
+
+    @classmethod
+    def unknown(cls) -> TailBound:
+        """Return the bound of a search that was not asked for one."""
+        return cls(
+            np.inf,
+            "none",
+            NOT_BOUNDED,
+            0,
+        )
+
+
+SharedBound = Callable[[SolvedHull, Sequence[Node]], float]
+
+
+def bound_tail(
+    problem: SearchProblem, solved: SolvedHull, budget: Budget, shared: SharedBound
+) -> TailBound:
+    """Bound everything outside the hull of a solution.
+
+    Parameters
+    ----------
+    problem : SearchProblem
+        The problem.
+    solved : SolvedHull
+        The solution whose optimality is to be proven.
+    budget : Budget
+        How much may be explored.
+    shared : callable
+        Gives the dual norm bound over the hull and some explored nodes together.
+    """
+    return _TailSearch(problem, solved, budget, shared).run()
+
+
+class _TailSearch:
+    def __init__(
+        self, problem: SearchProblem, solved: SolvedHull, budget: Budget, shared: SharedBound
+    ) -> None:
+        self._problem = problem
+        self._solved = solved
+        self._budget = budget
+        self._shared = shared
+        self._hull = set(solved.problem.nodes)
+        self._forced = {
+            subset
+            for node in self._hull
+            for size in range(1, len(node) + 1)
+            for subset in itertools.combinations([m for m, _ in node], size)
+        }
+        self._graph = problem.graph
+        self._variables = [
+            m for m in range(self._graph.n_variables) if self._graph.max_level(m) > 0
+        ]
+        self._pairs = problem.engine.level_pairs
+        self._pair_variables = np.array([m for m, _ in self._pairs])
+        self._pair_weights = np.array([self._graph.weight((pair,)) for pair in self._pairs])
+        self._loud: dict[Node, float] = {}
+        self._quiet = 0.0  # largest score of an explored node that does not violate
+        self._closed = 0.0  # largest bound of a set that is closed
+        self._explored_sum = 0.0
+        self._n_explored = 0
+
+    def run(self) -> TailBound:
+        """Visit sets of one, two, three, ... variables until none is open."""
+        if self._budget.is_spent():
+            return replace(TailBound.unknown(), reason=_OUT_OF_TIME)
+        self._explore([(m,) for m in self._variables])
+        if not self._loud and self._whole_tail() <= self._solved.level:
+            return self._settle("The whole tail is bounded at once.")
+        open_sets: list[Support] = [(m,) for m in self._variables]
+        size = 1
+        reason = "Every kernel outside the hull is bounded."
+        while open_sets:
+            bounds = dict(zip(open_sets, self._bounds(open_sets), strict=True))
+            opened = [s for s, u in bounds.items() if u > self._solved.level or s in self._forced]
+            if size > 1:
+                cost = sum(self._n_nodes(s) for s in opened)
+                if self._n_explored + cost > self._budget.max_explored:
+                    reason = f"The proof may explore {self._budget.max_explored} kernels at most."
+                    opened = [s for s in opened if s in self._forced]
+                self._explore(opened)
+            self._closed = max([self._closed, *[u for s, u in bounds.items() if s not in opened]])
+            if self._budget.is_spent():
+                # The sets of this size cover all that is left, those of the hull included.
+                self._closed = max([self._closed, *bounds.values()])
+                return self._settle(_OUT_OF_TIME)
+            size += 1
+            open_sets = self._candidates(opened, size)
+        return self._settle(reason)
+
+    def _whole_tail(self) -> float:
+        """Return a bound on the largest score outside what was explored: the sum of all these."""
+        total = self._problem.total_score(self._solved.dual)
+        # The hull's own scores, with the product weight at the root too.
+        weights = np.array(
+            [self._graph.weight(v) if v else 1.0 for v in self._solved.problem.nodes]
+        )
+        known = self._explored_sum + float(np.sum(self._solved.own_squares / weights**2))
+        # Rounding of a difference: a margin of the order of its error keeps the bound valid.
+        return total - known + 1e-10 * total
+
+    def _candidates(self, open_sets: list[Support], size: int) -> list[Support]:
+        """Return the sets of ``size`` variables all of whose subsets are open."""
+        known = set(open_sets)
+        by_prefix: dict[Support, list[int]] = {}
+        for s in open_sets:
+            by_prefix.setdefault(s[:-1], []).append(s[-1])
+        out = []
+        for prefix, lasts in by_prefix.items():
+            for a, b in itertools.combinations(lasts, 2):
+                joined = (*prefix, a, b)
+                if size == 2 or all(
+                    subset in known for subset in itertools.combinations(joined, size - 1)
+                ):
+                    out.append(joined)
+        return out
+
+    def _bounds(self, supports: list[Support]) -> FloatArray:
+        nodes = [tuple((m, 1) for m in s) for s in supports]
+        return self._problem.tail_sums(nodes, self._solved.dual)
+
+    def _n_nodes(self, support: Support) -> int:
+        return int(np.prod([self._graph.max_level(m) for m in support]))
+
+    def _nodes(self, support: Support) -> Iterable[Node]:
+        ranges = [range(1, self._graph.max_level(m) + 1) for m in support]
+        for levels in itertools.product(*ranges):
+            yield tuple(zip(support, levels, strict=True))
+
+    def _explore(self, supports: Sequence[Support]) -> None:
+        """Score all nodes with these supports, and remember those that violate alone.
+
+        A support is a prefix and a last variable; all levels of the prefix times all levels of
+        all variables are one matrix product, of which the columns asked for are kept.
+        """
+        lasts_of: dict[Support, list[int]] = {}
+        for support in supports:
+            lasts_of.setdefault(support[:-1], []).append(support[-1])
+        blocks = [(list(self._nodes(prefix)), lasts) for prefix, lasts in lasts_of.items()]
+        for part in _in_parts(blocks, _EXPLORE_PREFIXES):
+            prefixes = [prefix for nodes, _ in part for prefix in nodes]
+            squares = self._problem.engine.extension_squares(prefixes, self._solved.dual.alpha)
+            start = 0
+            for nodes, lasts in part:
+                columns = np.flatnonzero(np.isin(self._pair_variables, lasts))
+                self._record(nodes, columns, squares[start : start + len(nodes), columns])
+                start += len(nodes)
+
+    def _record(self, prefixes: list[Node], columns: IndexArray, squares: FloatArray) -> None:
+        """Take note of the scores of prefixes times (variable, level) columns."""
+        weights = np.array([self._product_weight(prefix) for prefix in prefixes])
+        scores = squares / np.outer(weights, self._pair_weights[columns]) ** 2
+        for i, prefix in enumerate(prefixes):
+            for j, column in enumerate(columns):
+                if (*prefix, self._pairs[column]) in self._hull:
+                    scores[i, j] = np.nan
+        loud = scores > self._solved.level
+        self._n_explored += int(np.count_nonzero(~np.isnan(scores)))
+        self._explored_sum += float(np.nansum(scores))
+        quiet = np.where(loud | np.isnan(scores), 0.0, scores)
+        self._quiet = max(self._quiet, float(np.max(quiet, initial=0.0)))
+        for i, j in zip(*np.nonzero(loud), strict=True):
+            self._loud[(*prefixes[i], self._pairs[columns[j]])] = float(scores[i, j])
+
+    def _product_weight(self, node: Node) -> float:
+        return self._graph.weight(node) if node else 1.0
+
+    def _settle(self, reason: str) -> TailBound:
+        """Return the bound, with a shared kappa for explored nodes that violate alone."""
+        value = max(self._closed, self._quiet)
+        if not self._loud:
+            return TailBound(value, "exact", reason, self._n_explored)
+        worst = sorted(self._loud, key=lambda node: -self._loud[node])
+        extra = sorted(self._graph.hull(worst) - self._hull, key=len)
+        together = self._shared(self._solved, extra)
+        violators = worst if together > self._solved.level else []
+        return TailBound(max(value, together), "exact", reason, self._n_explored, violators)
+
+
+def _in_parts(
+    blocks: list[tuple[list[Node], list[int]]], size: int
+) -> Iterator[list[tuple[list[Node], list[int]]]]:
+    """Cut a list of (prefixes, lasts) into parts of about ``size`` prefixes."""
+    part: list[tuple[list[Node], list[int]]] = []
+    total = 0
+    for block in blocks:
+        part.append(block)
+        total += len(block[0])
+        if total >= size:
+            yield part
+            part, total = [], 0
+    if part:
+        yield part

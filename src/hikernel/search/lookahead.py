@@ -1,0 +1,241 @@
+"""The look-ahead search: find deep terms first, then prove without adding to the model.
+
+Three sets: J (in the problem), E (explored: scores known, not in the problem), T (the tail). A
+round solves on J and scores, by matrix products, all products of a node around J with any level
+of any further variable; nodes that violate bring their hull into J, however deep they lie. When
+none is left, idle nodes leave J, and the tail is bounded (``bound``). Explored nodes that
+violate alone but not together with their ancestors are settled by a better kappa on J and E.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hikernel.engines.protocol import FloatArray, Node
+from hikernel.graphs import ROOT, node_degree
+from hikernel.reduced import HullMap, ReducedProblem
+from hikernel.search.bound import TailBound, bound_tail
+from hikernel.search.certificate import Certificate
+from hikernel.search.problem import (
+    SOLVE_SHARE,
+    Budget,
+    Certify,
+    SearchProblem,
+    too_many_kernels,
+)
+from hikernel.search.prune import prune
+from hikernel.search.state import (
+    SearchResult,
+    SearchStep,
+    SolvedHull,
+    StepCallback,
+    score_squares,
+    solve_hull,
+)
+
+__all__ = ["lookahead_search"]
+
+_PAIR_SCORES = 5 * 10**10
+"""All pairs are scored in every round while n times their number stays below this."""
+_BATCH = 10
+"""Violators let in per round, at least."""
+_SETTLE_ROUNDS = 100
+"""Rounds in which a shared kappa may settle what violates alone."""
+
+
+def lookahead_search(
+    problem: SearchProblem,
+    *,
+    tol: float,
+    budget: Budget,
+    certify: Certify = "auto",
+    callback: StepCallback | None = None,
+    start: tuple[Sequence[Node], FloatArray] | None = None,
+) -> SearchResult:
+    """Search the graph, looking ahead.
+
+    Parameters
+    ----------
+    problem : SearchProblem
+        Rows, graph, target and lambda.
+    tol : float
+        Relative duality gap to reach.
+    budget : Budget
+        What it may cost.
+    certify : {"auto", "exact", "none"}
+        Whether the tail is bounded exactly.
+    callback : callable, optional
+        Called with every :class:`SearchStep`.
+    start : tuple of (nodes, eta), optional
+        Hull and variational weights of a neighbouring problem.
+    """
+    return _Lookahead(problem, tol, budget, certify, callback).run(start)
+
+
+class _Lookahead:
+    def __init__(
+        self,
+        problem: SearchProblem,
+        tol: float,
+        budget: Budget,
+        certify: Certify,
+        callback: StepCallback | None,
+    ) -> None:
+        self._problem = problem
+        self._tol = tol
+        self._budget = budget
+        self._certify = problem.bounds_tail(certify)
+        self._callback = callback
+        self._history: list[Certificate] = []
+        self._pairs = problem.engine.level_pairs
+        self._pair_weights = np.array([problem.graph.weight((pair,)) for pair in self._pairs])
+        n_pairs = len(self._pairs) ** 2
+        self._all_pairs = n_pairs * problem.engine.n_rows <= _PAIR_SCORES
+
+    def run(self, start: tuple[Sequence[Node], FloatArray] | None) -> SearchResult:
+        """Hunt, prune, prove; begin again where the proof finds violators."""
+        problem = self._problem
+        nodes, eta = ([ROOT], None) if start is None else (list(start[0]), start[1])
+        reduced = problem.reduced(nodes)
+        solved = self._solve(reduced, eta)
+        while True:
+            solved, reason = self._hunt(solved)
+            solved = self._drop_idle(solved)
+            bound = self._bound(solved)
+            if not bound.violators or reason:
+                break
+            solved = self._grow(solved, bound.violators)
+        return self._result(solved, bound, reason)
+
+    def _solve(self, reduced: ReducedProblem, eta: FloatArray | None) -> SolvedHull:
+        return solve_hull(
+            self._problem,
+            reduced,
+            tol=self._tol,
+            solve_tol=SOLVE_SHARE * self._tol,
+            warm_eta=eta,
+        )
+
+    def _hunt(self, solved: SolvedHull) -> tuple[SolvedHull, str]:
+        """Grow J until nothing that is scored violates; return why it ended early, if it did."""
+        while True:
+            if not solved.solution.status.ok:
+                return solved, solved.solution.status.value
+            violators = self._unsettled(solved, self._look(solved))
+            self._report(solved)
+            if not violators:
+                return solved, ""
+            if len(solved.problem.nodes) >= self._budget.max_kernels:
+                return solved, too_many_kernels(self._budget.max_kernels)
+            if self._budget.is_spent():
+                return solved, "The search ran out of its time budget."
+            solved = self._grow(solved, violators)
+
+    def _look(self, solved: SolvedHull) -> dict[Node, float]:
+        """Return the nodes around J whose own score violates, with |a_w|^2 / d_w^2."""
+        hull = solved.problem.nodes
+        prefixes: dict[Node, None] = dict.fromkeys([ROOT])
+        if self._all_pairs:
+            prefixes.update(dict.fromkeys((pair,) for pair in self._pairs))
+        prefixes.update(dict.fromkeys(hull))
+        listed = list(prefixes)
+        squares = self._problem.engine.extension_squares(listed, solved.dual.alpha)
+        weights = np.array([self._problem.graph.weight(node) if node else 1.0 for node in listed])
+        ratios = squares / np.outer(weights, self._pair_weights) ** 2
+        found: dict[Node, float] = {}
+        inside = set(hull)
+        for i, j in zip(*np.nonzero(ratios > solved.level), strict=True):
+            node = tuple(sorted((*listed[i], self._pairs[j])))
+            if node not in inside:
+                found[node] = float(ratios[i, j])
+        return found
+
+    def _unsettled(self, solved: SolvedHull, found: dict[Node, float]) -> list[Node]:
+        """Return the violators that a shared kappa does not settle, worst first."""
+        if not found:
+            return []
+        worst = sorted(found, key=lambda node: -found[node])
+        hull = solved.problem.nodes
+        inside = set(hull)
+        extra = sorted(self._problem.graph.hull(worst) - inside, key=node_degree)
+        if len(extra) <= 2000:
+            bound = self._shared_bound(solved, extra)
+            if bound <= solved.level:
+                return []
+        return worst
+
+    def _shared_bound(self, solved: SolvedHull, extra: Sequence[Node]) -> float:
+        """Return the dual norm bound over J and some explored nodes with the best kappa found."""
+        if not extra:
+            return solved.inside
+        problem = self._problem
+        nodes = [*solved.problem.nodes, *extra]
+        squares = np.concatenate(
+            [solved.own_squares, score_squares(problem.engine, extra, solved.dual.alpha)]
+        )
+        hull = HullMap(nodes, problem.graph)
+        eta = 1e-9 / (hull.size * hull.weights**2)
+        eta[: len(solved.problem.nodes)] += solved.solution.eta
+        return hull.refine_dual_norm(squares, eta, rounds=_SETTLE_ROUNDS, enough=solved.level).value
+
+    def _grow(self, solved: SolvedHull, violators: Sequence[Node]) -> SolvedHull:
+        """Let the worst violators in with their hulls, and solve."""
+        reduced = solved.problem
+        inside = set(reduced.nodes)
+        room = self._budget.max_kernels - len(inside)
+        batch = max(_BATCH, len(inside) // 4)
+        fresh: dict[Node, None] = {}
+        for node in violators[:batch]:
+            wanted = [v for v in self._problem.graph.hull([node]) if v not in inside]
+            new = [v for v in wanted if v not in fresh]
+            if len(fresh) + len(new) > room:
+                continue
+            fresh.update(dict.fromkeys(sorted(new, key=node_degree)))
+        if not fresh:
+            # Not even one hull fits: fill what room there is from its top.
+            top = sorted(self._problem.graph.hull(violators[:1]) - inside, key=node_degree)
+            fresh.update(dict.fromkeys(top[:room]))
+        reduced.extend(list(fresh))
+        return self._solve(reduced, solved.solution.eta)
+
+    def _drop_idle(self, solved: SolvedHull) -> SolvedHull:
+        return prune(
+            self._problem,
+            solved,
+            allowed=solved.objective * (1.0 + 0.1 * self._tol),
+            tol=self._tol,
+            solve_tol=SOLVE_SHARE * self._tol,
+        )
+
+    def _bound(self, solved: SolvedHull) -> TailBound:
+        """Bound everything outside J."""
+        if not self._certify:
+            return TailBound.unknown()
+        return bound_tail(self._problem, solved, self._budget, self._shared_bound)
+
+    def _certificate(self, solved: SolvedHull, bound: TailBound, reason: str) -> Certificate:
+        norm = max(solved.inside, bound.value)
+        return Certificate(
+            objective=solved.objective,
+            dual_bound=min(solved.dual.value(norm), solved.objective),
+            tol=self._tol,
+            kind=bound.kind,
+            reason=reason or bound.reason,
+            n_vertices=self._problem.graph.n_vertices,
+            n_explored=len(solved.problem.nodes) + bound.n_explored,
+            n_kernels=len(solved.problem.nodes),
+        )
+
+    def _report(self, solved: SolvedHull) -> None:
+        certificate = self._certificate(solved, TailBound.unknown(), "")
+        self._history.append(certificate)
+        if self._callback is not None:
+            nodes = list(solved.problem.nodes)
+            self._callback(SearchStep(nodes, [], solved.solution, solved.dual, certificate))
+
+    def _result(self, solved: SolvedHull, bound: TailBound, reason: str) -> SearchResult:
+        certificate = self._certificate(solved, bound, reason)
+        self._history.append(certificate)
+        return SearchResult.of(solved, certificate, self._history)

@@ -1,0 +1,177 @@
+"""A solved hull measured from the rows, the steps of a search, and what it returns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hikernel.engines.protocol import Engine, FloatArray, Node
+from hikernel.reduced import ReducedProblem, ReducedSolution
+from hikernel.search.certificate import Certificate, DualPoint
+from hikernel.search.problem import SearchProblem
+
+__all__ = [
+    "SearchResult",
+    "SearchStep",
+    "SolvedHull",
+    "StepCallback",
+    "node_squares",
+    "score_squares",
+    "solve_hull",
+]
+
+
+@dataclass(frozen=True)
+class SolvedHull:
+    """A solution with its objective and its dual point.
+
+    Attributes
+    ----------
+    problem : ReducedProblem
+        The reduced problem on the hull J.
+    solution : ReducedSolution
+        Its solution.
+    residuals : ndarray of shape (n,)
+        y - f.
+    objective : float
+        Recomputed from the rows.
+    dual : DualPoint
+        The dual point of the residuals.
+    own_squares : ndarray of shape (m,)
+        |a_w|^2 on the hull, recomputed from the rows.
+    inside : float
+        Bound on Omega*^2 over the hull.
+    level : float
+        The largest Omega*^2 at which the gap meets the tolerance; no less than ``inside``.
+    """
+
+    problem: ReducedProblem
+    solution: ReducedSolution
+    residuals: FloatArray
+    objective: float
+    dual: DualPoint
+    own_squares: FloatArray
+    inside: float
+    level: float
+
+
+def solve_hull(
+    problem: SearchProblem,
+    reduced: ReducedProblem,
+    *,
+    tol: float,
+    solve_tol: float,
+    warm_eta: FloatArray | None = None,
+) -> SolvedHull:
+    """Solve a reduced problem and measure the solution from the rows.
+
+    The certificate does not lean on the solver's own numbers: objective, dual point and dual
+    norm are computed again here.
+    """
+    solution = reduced.solve(problem.strength, tol=solve_tol, warm_eta=warm_eta)
+    residuals = problem.residuals(reduced.nodes, solution.coef)
+    dual = problem.dual_point(residuals)
+    squares = node_squares(reduced, solution.coef)
+    objective = problem.primal(residuals, reduced.hull, squares)
+    own = node_squares(reduced, problem.engine.correlate(reduced.nodes, dual.alpha))
+    inside = reduced.hull.refine_dual_norm(own, solution.dual_norm.eta).value
+    return SolvedHull(
+        problem=reduced,
+        solution=solution,
+        residuals=residuals,
+        objective=objective,
+        dual=dual,
+        own_squares=own,
+        inside=inside,
+        level=max(dual.dual_norm_for((1.0 - tol) * objective), inside),
+    )
+
+
+def node_squares(reduced: ReducedProblem, columns: FloatArray) -> FloatArray:
+    """Return the squared norm of each node's block of columns."""
+    return np.asarray(np.add.reduceat(columns**2, reduced.starts))
+
+
+def score_squares(engine: Engine, nodes: Sequence[Node], alpha: FloatArray) -> FloatArray:
+    """Return |Phi_w' alpha|^2 of any nodes, shape (len(nodes),)."""
+    if not nodes:
+        return np.empty(0)
+    widths = [engine.width(node) for node in nodes]
+    starts = np.concatenate([[0], np.cumsum(widths)[:-1]]).astype(np.intp)
+    return np.asarray(np.add.reduceat(engine.correlate(nodes, alpha) ** 2, starts))
+
+
+@dataclass(frozen=True)
+class SearchStep:
+    """One solved hull on the way.
+
+    Attributes
+    ----------
+    nodes : list of Node
+        The hull J.
+    frontier : list of Node
+        Sources of its complement.
+    solution : ReducedSolution
+        The solution on J.
+    dual : DualPoint
+        The dual point of that solution.
+    certificate : Certificate
+        What is proven at this step; kind "none" while the necessary condition is violated.
+    """
+
+    nodes: list[Node]
+    frontier: list[Node]
+    solution: ReducedSolution
+    dual: DualPoint
+    certificate: Certificate
+
+
+StepCallback = Callable[[SearchStep], None]
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """The model a search ends with.
+
+    Attributes
+    ----------
+    nodes : list of Node
+        The selected hull, ancestor-closed: terms without weight are gone.
+    problem : ReducedProblem
+        The reduced problem on that hull.
+    solution : ReducedSolution
+        Its solution.
+    residuals : ndarray of shape (n,)
+        y - f.
+    alpha : ndarray of shape (n,)
+        Dual variables of the solution, beta_w = zeta_w Phi_w' alpha.
+    certificate : Certificate
+        What is proven about it.
+    history : list of Certificate
+        The certificate of every step.
+    """
+
+    nodes: list[Node]
+    problem: ReducedProblem
+    solution: ReducedSolution
+    residuals: FloatArray
+    alpha: FloatArray
+    certificate: Certificate
+    history: list[Certificate]
+
+    @classmethod
+    def of(
+        cls, solved: SolvedHull, certificate: Certificate, history: list[Certificate]
+    ) -> SearchResult:
+        """Return the result that ends with a solved hull."""
+        return cls(
+            nodes=list(solved.problem.nodes),
+            problem=solved.problem,
+            solution=solved.solution,
+            residuals=solved.residuals,
+            alpha=solved.dual.alpha,
+            certificate=certificate,
+            history=history,
+        )
