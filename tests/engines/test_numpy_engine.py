@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from oracles.naive import all_nodes, descendant_sum, node_features
@@ -77,9 +79,9 @@ def test_tail_sums_equal_enumeration(chunked, constant):
     nodes = [v for v in all_nodes(grid) if v]
     alpha = np.random.default_rng(2).standard_normal(engine.n_rows)
     expected = [descendant_sum(grid, levels, t, alpha) for t in nodes]
-    np.testing.assert_allclose(
-        engine.tail_sums(nodes, alpha, grid.tail_scales()), expected, rtol=1e-10
-    )
+    result = engine.tail_sums(nodes, alpha, grid.tail_scales())
+    np.testing.assert_allclose(result, expected, rtol=1e-8)
+    assert np.all(result >= np.array(expected) * (1 - 1e-14))
 
 
 def test_tail_sums_where_level_zero_sums_vanish(monkeypatch):
@@ -102,9 +104,9 @@ def test_tail_sums_where_level_zero_sums_vanish(monkeypatch):
     alpha = np.random.default_rng(1).standard_normal(20)
     nodes = [v for v in all_nodes(grid) if v]
     expected = [descendant_sum(grid, levels, t, alpha) for t in nodes]
-    np.testing.assert_allclose(
-        engine.tail_sums(nodes, alpha, grid.tail_scales()), expected, rtol=1e-10
-    )
+    result = engine.tail_sums(nodes, alpha, grid.tail_scales())
+    np.testing.assert_allclose(result, expected, rtol=1e-8)
+    assert np.all(result >= np.array(expected) * (1 - 1e-14))
     assert sum(undivided) == 200
 
 
@@ -117,6 +119,47 @@ def test_tail_sums_where_every_pair_vanishes():
     expected = descendant_sum(grid, levels, ((0, 1),), alpha)
     result = engine.tail_sums([((0, 1),)], alpha, grid.tail_scales())
     np.testing.assert_allclose(result, [expected])
+
+
+def test_tail_sums_that_cancel_are_rounded_up():
+    # Two rows at one extreme point with opposite alpha: their terms are 1e20 times the sum.
+    rng = np.random.default_rng(0)
+    n, p = 30, 20
+    X = rng.standard_normal((n, p))
+    X[-2:] = 6.0
+    levels = [[np.ones((n, 1)), X[:, [m]], X[:, [m]] ** 2] for m in range(p)]
+    grid = Grid(geometric_weights([2] * p, 1.0))
+    engine = NumpyEngine([(1, 1, 1)] * p, levels, np.ones(n), [True] * p)
+    alpha = rng.standard_normal(n)
+    alpha[-1], alpha[-2] = 5.0, -5.0
+    nodes = [((m, 1),) for m in range(4)]
+    scales = grid.tail_scales()
+    exact = [_rational_tail_sum(X, alpha, scales, node) for node in nodes]
+    result = engine.tail_sums(nodes, alpha, scales)
+    assert np.all(result >= exact)
+    # Without the twins nothing cancels and the allowance is negligible.
+    calm_levels = [[block[:-2] for block in variable] for variable in levels]
+    calm = NumpyEngine([(1, 1, 1)] * p, calm_levels, np.ones(n - 2), [True] * p)
+    calm_exact = [_rational_tail_sum(X[:-2], alpha[:-2], scales, node) for node in nodes]
+    np.testing.assert_allclose(calm.tail_sums(nodes, alpha[:-2], scales), calm_exact, rtol=1e-6)
+
+
+def _rational_tail_sum(X, alpha, scales, node):
+    """U(t) in exact rational arithmetic, for levels 1, x, x^2."""
+    rows = [[Fraction(float(x)) for x in row] for row in X]
+    a = [Fraction(float(x)) for x in alpha]
+    factors = [[[Fraction(float(c)) for c in row] for row in scale] for scale in scales]
+    present = dict(node)
+    total = Fraction(0)
+    for i in range(len(rows)):
+        for k in range(i + 1):
+            term = a[i] * a[k] * (1 if i == k else 2)
+            for m in range(len(factors)):
+                j = present.get(m, 0)
+                product = rows[i][m] * rows[k][m]
+                term *= sum(factors[m][j][level] * product**level for level in range(j, 3))
+            total += term
+    return float(total)
 
 
 def test_tail_sums_that_overflow_are_infinite():

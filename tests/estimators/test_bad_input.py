@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hikernel import HKLRegressor
-from hikernel.bases import BASES
+from hikernel.bases import BASES, Spline
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((60, 3))
@@ -36,6 +36,8 @@ def with_value(array, value):
         ((X, None), "requires y"),
         ((np.array([["a", "b"], ["c", "d"]]), Y[:2]), "OneHotEncoder"),
         ((X.astype(complex), Y), "Complex data"),
+        ((X, np.array(["low", "high"] * 30)), "OneHotEncoder"),
+        ((X, Y, ["heavy"] * 60), "OneHotEncoder"),
         ((X, Y, -np.ones(60)), "negative"),
         ((X, Y, np.zeros(60)), "non-zero|positive sample_weight"),
         ((X, Y, np.eye(60)[3]), "at least 2"),
@@ -51,12 +53,12 @@ def test_bad_data_is_refused_with_a_sentence(arguments, sentence):
 @pytest.mark.parametrize(
     ("parameters", "sentence"),
     [
-        ({"alpha": 0.0}, "alpha must be a finite number above 0"),
+        ({"alpha": 0.0}, "alpha must be a finite number above"),
         ({"alpha": -1.0}, "alpha must be"),
         ({"alpha": np.inf}, "alpha must be"),
         ({"alpha": np.nan}, "alpha must be"),
         ({"alpha": "small"}, "alpha must be"),
-        ({"degree": 0}, "degree must be an integer of at least 1"),
+        ({"degree": 0}, "degree must be an integer >= 1"),
         ({"degree": 2.5}, "degree must be"),
         ({"degree": True}, "degree must be"),
         ({"basis": "orthonormall"}, "orthonormal"),
@@ -70,6 +72,9 @@ def test_bad_data_is_refused_with_a_sentence(arguments, sentence):
         ({"search": "magic"}, "'paper'"),
         ({"max_kernels": 0}, "max_kernels"),
         ({"tol": 0.0}, "tol"),
+        ({"tol": 1e-17}, "tol"),
+        ({"alpha": 1e-200}, "alpha must be"),
+        ({"degree": 10**4, "basis": "polynomial"}, "^.{,300}weight_base nearer to 1"),
         ({"tol": 1.0}, "tol"),
         ({"certify": "maybe"}, "'exact'"),
         ({"verbose": -1}, "verbose"),
@@ -123,7 +128,7 @@ def test_duplicated_columns_share_the_weight():
     assert model.certificate_.certified
     # Twice the same column can only help: the optimum is at most as large.
     assert model.certificate_.objective <= single.certificate_.objective * (1 + 1e-6)
-    assert model.score(np.column_stack([X, X[:, 0]]), Y) > 0.5
+    assert model.score(np.column_stack([X, X[:, 0]]), Y) >= single.score(X, Y) - 1e-3
 
 
 @pytest.mark.parametrize("value", [0.0, 3.7, -1e150])
@@ -165,3 +170,43 @@ def test_predicting_other_columns_is_refused():
         model.predict(X[:, :2])
     with pytest.raises(ValueError, match="contains NaN"):
         model.predict(with_value(X, np.nan))
+
+
+def test_predicting_text_says_what_to_do():
+    model = HKLRegressor(0.01).fit(X, Y)
+    with pytest.raises(ValueError, match="OneHotEncoder"):
+        model.predict([["a", "b", "c"]])
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e307])
+def test_the_size_of_the_weights_does_not_matter(size):
+    model = HKLRegressor(0.02).fit(X, Y)
+    scaled = HKLRegressor(0.02).fit(X, Y, np.full(60, size))
+    np.testing.assert_allclose(scaled.predict(X), model.predict(X), rtol=1e-9)
+    one_number = HKLRegressor(0.02).fit(X, Y, 3.0)
+    np.testing.assert_allclose(one_number.predict(X), model.predict(X), rtol=1e-9)
+
+
+def test_a_column_that_drowns_in_its_own_size_is_reported():
+    lost = X.copy()
+    lost[:, 1] += 1e15
+    with pytest.warns(UserWarning, match="Column x1 varies by less than the rounding"):
+        HKLRegressor(0.02).fit(lost, Y)
+
+
+def test_first_pivot_counts_the_rows_that_were_given():
+    weights = np.ones(60)
+    weights[:5] = 0.0
+    chosen = HKLRegressor(0.02, basis=Spline(first_pivot=7)).fit(X, Y, weights)
+    shifted = HKLRegressor(0.02, basis=Spline(first_pivot=2)).fit(X[5:], Y[5:])
+    np.testing.assert_allclose(chosen.predict(X), shifted.predict(X), atol=1e-9)
+    with pytest.raises(ValueError, match="zero weight"):
+        HKLRegressor(0.02, basis=Spline(first_pivot=3)).fit(X, Y, weights)
+
+
+def test_a_constant_root_has_no_coefficient():
+    # Rounding noise over a tiny penalty must not become a huge coefficient and intercept.
+    model = HKLRegressor(1e-10, degree=1, root_weight=1e-10).fit(X, Y)
+    assert model.coef_[model.nodes_.index(())] == 0.0
+    loss = 0.5 * np.mean((Y - model.predict(X)) ** 2)
+    assert loss <= model.certificate_.objective * (1 + 1e-9)

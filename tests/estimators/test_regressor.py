@@ -174,12 +174,14 @@ def test_asking_for_no_proof_is_silent():
     model = HKLRegressor(0.01, certify="none").fit(X, y)
     assert model.certificate_.kind == "none"
     proven = HKLRegressor(0.01).fit(X, y)
-    np.testing.assert_allclose(model.predict(X), proven.predict(X), atol=0.05)
+    # The proof adds nodes without weight: the models agree to the tolerance, 1e-3 of the objective.
+    distance = np.mean((model.predict(X) - proven.predict(X)) ** 2)
+    assert distance <= 4 * 1e-3 * proven.certificate_.objective
 
 
 def test_verbose_shows_a_bar(capsys):
     X, y = data(60)
-    HKLRegressor(0.01, verbose=1).fit(X, y)
+    HKLRegressor(0.01, verbose=True).fit(X, y)
     assert "search" in capsys.readouterr().err
     HKLRegressor(0.01).fit(X, y)
     assert capsys.readouterr().err == ""

@@ -48,6 +48,7 @@ def test_words_say_what_is_proven_and_what_is_not():
     assert "Proven only" in certificate(tol=0.01).explain()
     assert "Because." in certificate(tol=0.01).explain()
     assert "nothing is proven" in certificate(kind="none").explain()
+    assert "Next to nothing is proven" in certificate(dual_bound=0.1).explain()
     assert "1,024 kernels" in certificate(n_vertices=1024).explain()
 
 

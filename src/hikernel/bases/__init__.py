@@ -57,7 +57,8 @@ def make_basis(spec: str | Basis, degree: int | None = None) -> Basis:
         A key of `BASES`, "auto" (orthonormal polynomials), or a basis.
     degree : int, optional
         Highest level, for a name whose class has a ``degree``; None keeps the default of the
-        class. A basis object has its own degree and keeps it.
+        class. A basis object has its own degree and keeps it. A name also means
+        ``constant_level=True`` where the class has that: absent variables are absent.
 
     Returns
     -------
@@ -84,6 +85,12 @@ def make_basis(spec: str | Basis, degree: int | None = None) -> Basis:
         raise ValueError(
             f"basis {spec!r} is not known; choose one of {', '.join(sorted(names))}.{hint}"
         )
-    if degree is None or "degree" not in inspect.signature(cls).parameters:
-        return cls()
-    return cls(degree=degree)  # type: ignore[call-arg]
+    known = inspect.signature(cls).parameters
+    settings: dict[str, object] = {}
+    if degree is not None and "degree" in known:
+        settings["degree"] = degree
+    if "constant_level" in known:
+        # Without a constant level every term contains every variable, if only as a bump. That is
+        # the paper's kernel, to be had from the class; by name, absent means absent.
+        settings["constant_level"] = True
+    return cls(**settings)

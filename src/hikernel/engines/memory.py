@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from hikernel.errors import MemoryPlanError
 
@@ -11,6 +12,11 @@ __all__ = ["available_bytes", "require_memory"]
 
 def available_bytes() -> int | None:
     """Return the memory that can be taken without swapping, or None where the system won't tell."""
+    found = [free for free in (_free_in_container(), _free_on_machine()) if free is not None]
+    return min(found, default=None)
+
+
+def _free_on_machine() -> int | None:
     try:
         with open("/proc/meminfo") as lines:
             for line in lines:
@@ -21,6 +27,16 @@ def available_bytes() -> int | None:
     try:
         return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, OSError, ValueError):
+        return None
+
+
+def _free_in_container() -> int | None:
+    """Return what a control group (version 2) leaves, or None without a limit."""
+    folder = Path("/sys/fs/cgroup")
+    try:
+        limit = int((folder / "memory.max").read_text())
+        return max(0, limit - int((folder / "memory.current").read_text()))
+    except (OSError, ValueError):
         return None
 
 

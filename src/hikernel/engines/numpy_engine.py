@@ -14,7 +14,7 @@ from hikernel.engines.memory import require_memory
 from hikernel.engines.protocol import FloatArray, Node
 from hikernel.engines.tails import TailSummer
 
-__all__ = ["NumpyEngine"]
+__all__ = ["NumpyEngine", "normalised"]
 
 _CHUNK_NUMBERS = 2**21
 """Numbers in one chunk of node features (16 MiB): large for BLAS, small beside the levels."""
@@ -48,7 +48,7 @@ class NumpyEngine:
         constant_levels: Sequence[bool],
     ) -> None:
         n_rows = len(row_weights)
-        self._weights = np.asarray(row_weights, dtype=np.float64) / np.sum(row_weights)
+        self._weights = normalised(np.asarray(row_weights, dtype=np.float64))
         self._widths = [tuple(w) for w in widths]
         self._constant = list(constant_levels)
         self._spans: dict[tuple[int, int], slice] = {}
@@ -92,7 +92,7 @@ class NumpyEngine:
         """Return the (n, R) features of the nodes."""
         total = sum(self.width(node) for node in nodes)
         require_memory(
-            self.n_rows * total,
+            3 * self.n_rows * total,  # as they are, centred, and scaled by zeta
             f"The features of {len(nodes)} terms for {self.n_rows} rows",
             "Lower max_kernels, or use a basis with fewer columns per level.",
         )
@@ -119,11 +119,33 @@ class NumpyEngine:
             total += a.T @ b
         return total
 
-    def correlate(self, nodes: Sequence[Node], vector: FloatArray) -> FloatArray:
-        """Return Phi' vector."""
-        total = np.zeros(sum(self.width(node) for node in nodes))
-        for rows in self._chunks(len(total)):
-            total += self._chunk_features(nodes, rows).T @ vector[rows]
+    def gram_diagonal(self, nodes: Sequence[Node], means: FloatArray) -> FloatArray:
+        """Return the weighted variances of the columns."""
+        total = np.zeros(len(means))
+        for rows in self._chunks(len(means)):
+            centred = self._chunk_features(nodes, rows)
+            centred -= means
+            np.square(centred, out=centred)
+            total += centred.T @ self._weights[rows]
+        return total
+
+    def correlate(
+        self, nodes: Sequence[Node], vector: FloatArray, *, absolute: bool = False
+    ) -> FloatArray:
+        """Return Phi' vector, or |Phi|' |vector|."""
+        if absolute:
+            vector = np.abs(vector)
+        widths = [self.width(node) for node in nodes]
+        total = np.zeros(sum(widths))
+        start = 0
+        for block in _blocks(widths, _CHUNK_NUMBERS // 64):
+            part = total[start : start + sum(widths[block])]
+            for rows in self._chunks(len(part)):
+                features = self._chunk_features(nodes[block], rows)
+                if absolute:
+                    np.abs(features, out=features)
+                part += features.T @ vector[rows]
+            start += len(part)
         return total
 
     @property
@@ -145,7 +167,7 @@ class NumpyEngine:
             return out
         variables = np.array([m for m, _ in pairs])
         level_starts = np.array([self._spans[pair].start for pair in pairs], dtype=np.intp)
-        for block in _blocks([self.width(prefix) for prefix in prefixes]):
+        for block in _blocks([self.width(prefix) for prefix in prefixes], _BLOCK_COLUMNS):
             part = list(prefixes[block])
             widths = [self.width(prefix) for prefix in part]
             starts = np.concatenate([[0], np.cumsum(widths)[:-1]]).astype(np.intp)
@@ -205,7 +227,7 @@ class NumpyEngine:
 
     def _chunks(self, n_columns: int) -> Iterator[slice]:
         """Cut the rows so that a chunk of ``n_columns`` features stays small."""
-        step = max(64, _CHUNK_NUMBERS // max(1, n_columns))
+        step = max(1, _CHUNK_NUMBERS // max(1, n_columns))
         for start in range(0, self.n_rows, step):
             yield slice(start, min(start + step, self.n_rows))
 
@@ -255,11 +277,17 @@ class NumpyEngine:
             )
 
 
-def _blocks(widths: Sequence[int]) -> Iterator[slice]:
-    """Cut a list of prefixes so that a block has about ``_BLOCK_COLUMNS`` columns."""
+def normalised(weights: FloatArray) -> FloatArray:
+    """Return weights of sum one; the largest is divided out first, so that no sum overflows."""
+    scaled = weights / np.max(weights)
+    return np.asarray(scaled / np.sum(scaled))
+
+
+def _blocks(widths: Sequence[int], most: int) -> Iterator[slice]:
+    """Cut a list of nodes so that a block has at most ``most`` columns, or a single node."""
     start, total = 0, 0
     for i, width in enumerate(widths):
-        if total and total + width > _BLOCK_COLUMNS:
+        if total and total + width > most:
             yield slice(start, i)
             start, total = i, 0
         total += width

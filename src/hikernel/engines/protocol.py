@@ -60,8 +60,14 @@ class Engine(Protocol):
         """Return (Phi_left - mean)' diag(omega) (Phi_right - mean), shape (R_left, R_right)."""
         ...
 
-    def correlate(self, nodes: Sequence[Node], vector: FloatArray) -> FloatArray:
-        """Return Phi' vector, shape (R,)."""
+    def gram_diagonal(self, nodes: Sequence[Node], means: FloatArray) -> FloatArray:
+        """Return the diagonal of ``gram(nodes, nodes, means, means)``, shape (R,)."""
+        ...
+
+    def correlate(
+        self, nodes: Sequence[Node], vector: FloatArray, *, absolute: bool = False
+    ) -> FloatArray:
+        """Return Phi' vector, shape (R,), or |Phi|' |vector|, which bounds its rounding error."""
         ...
 
     @property
@@ -86,6 +92,7 @@ class Engine(Protocol):
         """Return U(t), the scaled sum of |a_w|^2 over all descendants w of each node t.
 
         U(t) = sum_ik alpha_i alpha_k prod_m S_{m,t_m}(x_i, x_k), where S_{m,j} = sum over l >= j
-        of scales[m][j, l] k_{m,l}. Exact; a sum that overflows is reported as infinity.
+        of scales[m][j, l] k_{m,l}. Nothing is sampled; a bound on the rounding error is added, and
+        a sum that overflows is reported as infinity.
         """
         ...

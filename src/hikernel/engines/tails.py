@@ -10,10 +10,12 @@ is formed once. A node t = rest + (m, j) then costs one entry of the matrix prod
 
     (W * prod_{rest} ratio) @ ratio',      ratio_{m,j} = S_{m,j} / S_{m,0}.
 
-Dividing loses nothing: the same computed number S_{m,0} is multiplied in and divided out again,
-so every term of the sum keeps full relative accuracy however small S_{m,0} is. Where it is
-zero the tile comes out as NaN and those pairs are done again without division. Nothing of size
-n x n is stored, and only the S_{m,j} that some node needs are computed, each by one product.
+Dividing costs no accuracy: the same computed number S_{m,0} is multiplied in and divided out
+again, so every term keeps full relative accuracy however small S_{m,0} is. Where it is zero the
+tile comes out as NaN and those pairs are done again without division. The terms can cancel in
+the sum; a bound on its rounding error is added, so that what is returned is never below U(t).
+Nothing of size n x n is stored, and only the S_{m,j} that some node needs are computed, each by
+one product.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from hikernel.engines.protocol import FloatArray, Node
 __all__ = ["TailSummer"]
 
 _TILE_NUMBERS = 2**20
-"""Numbers in the largest array of a tile (8 MiB)."""
+"""Numbers in each of the large arrays of a tile (8 MiB)."""
 
 _TOO_SMALL = 1e-290
 """S_{m,0} below this is not divided by."""
@@ -67,11 +69,13 @@ class TailSummer:
         self._constant = float(np.prod([scales[m][0, 0] for m in idle]))
 
     def sums(self, nodes: Sequence[Node], alpha: FloatArray) -> FloatArray:
-        """Return U(t) for the nodes, shape (len(nodes),); infinity where a sum overflows."""
+        """Return U(t), rounded up, for the nodes, shape (len(nodes),); infinity on overflow."""
         if not nodes:
             return np.zeros(0)
         if not self._varying:
-            return np.full(len(nodes), self._constant * float(np.sum(alpha)) ** 2)
+            margin = len(alpha) * np.finfo(float).eps * float(np.sum(np.abs(alpha)))
+            square = (abs(float(np.sum(alpha))) + margin) ** 2
+            return np.full(len(nodes), self._constant * square)
         plan = _Plan.of(nodes, self._varying)
         factors = [self._factor(m, j, len(alpha)) for m, j in plan.pairs]
         tiles = list(_tiles(len(alpha), len(plan.pairs)))
@@ -89,10 +93,33 @@ class TailSummer:
         total = np.zeros(len(nodes))
         for part in _threaded(work, tiles, len(alpha)):
             total += part
+        total = np.maximum(total, 0.0) + self._rounding(plan, factors, tiles, alpha)
         total *= self._constant
         total[~np.isfinite(total)] = np.inf
-        # A sum of squares; rounding can leave a tiny negative number.
-        return np.maximum(total, 0.0)
+        return total
+
+    def _rounding(
+        self,
+        plan: _Plan,
+        factors: list[FloatArray],
+        tiles: list[tuple[slice, slice]],
+        alpha: FloatArray,
+    ) -> FloatArray:
+        """Return a bound on the rounding error of the sums.
+
+        U(t) = sum_ik alpha_i alpha_k K_ik is a sum of terms of both signs that can be many orders
+        of magnitude larger than itself. K is positive semidefinite, so that the terms add up
+        to at most (sum_i |alpha_i| sqrt(K_ii))^2, and the error to that times gamma.
+        """
+        roots = np.array([np.sqrt(np.einsum("ij,ij->i", f, f)) for f in factors])
+        absolute = plan.tile_sums(roots, np.abs(alpha))
+        rows, cols = tiles[0]
+        length = (rows.stop - rows.start) * (cols.stop - cols.start)
+        widest = max(factor.shape[1] for factor in factors)
+        # One term: a product of p sums of ``widest`` numbers; then a tile, then all tiles.
+        gamma = np.finfo(float).eps * (length + len(tiles) + len(factors) * (widest + 4))
+        with np.errstate(over="ignore"):
+            return np.asarray(gamma * absolute**2)
 
     def _factor(self, variable: int, level: int, n_rows: int) -> FloatArray:
         """Return F with S_{m,j}(x_i, x_k) = (F F')_ik."""

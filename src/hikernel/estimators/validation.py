@@ -3,56 +3,65 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from numbers import Integral, Real
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from numbers import Real
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from hikernel.bases import Basis, make_basis
+from hikernel.bases.design import Design
 from hikernel.engines.protocol import FloatArray
 
 __all__ = [
     "check_choice",
-    "check_integer",
     "check_number",
     "check_target_scale",
     "check_training_data",
     "resolve_bases",
+    "text_explained",
+    "warn_of_lost_columns",
 ]
 
 
 def check_number(
     name: str, value: object, *, above: float, below: float = math.inf, remedy: str = ""
-) -> float:
-    """Return a real number strictly between two limits, or say what is wrong with it."""
+) -> None:
+    """Raise unless ``value`` is a real number strictly between two limits."""
     if isinstance(value, bool) or not isinstance(value, Real) or not above < float(value) < below:
         limits = f"above {above:g}" + (f" and below {below:g}" if below < math.inf else "")
         problem = f"{name} must be a finite number {limits}, got {value!r}."
         raise ValueError(f"{problem} {remedy}".strip())
-    return float(value)
 
 
-def check_integer(name: str, value: object, *, least: int) -> int:
-    """Return an integer that is at least ``least``, or say what is wrong with it."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise ValueError(f"{name} must be an integer of at least {least}, got {value!r}.")
-    return int(value)
-
-
-def check_choice(name: str, value: object, choices: Sequence[str]) -> str:
-    """Return one of the named choices, or list them."""
+def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
+    """Raise unless ``value`` is one of the named choices."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
         raise ValueError(f"{name} must be one of {listed}, got {value!r}.")
-    return value
+
+
+@contextmanager
+def text_explained() -> Iterator[None]:
+    """Say what to do about text where numbers are needed."""
+    try:
+        yield
+    except ValueError as error:
+        if "could not convert string" in str(error):
+            raise ValueError(
+                f"There is text where numbers are needed ({error}). Encode it as numbers first, "
+                "for example with sklearn.preprocessing.OneHotEncoder."
+            ) from error
+        raise
 
 
 def check_training_data(
     estimator: Any, X: Any, y: Any, sample_weight: Any
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return X, y and sample weights as float64 arrays of one length.
+    """Return X, y and sample weights (largest one) as float64 arrays of one length.
 
     Raises
     ------
@@ -60,20 +69,12 @@ def check_training_data(
         For text, NaN, infinity, wrong shapes, fewer than two rows, weights that are negative or
         leave fewer than two rows.
     """
-    try:
+    with text_explained():
         X, y = validate_data(
             estimator, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2
         )
-    except ValueError as error:
-        if "could not convert string" in str(error):
-            raise ValueError(
-                f"X or y holds text ({error}). Encode it as numbers first, for example with "
-                "sklearn.preprocessing.OneHotEncoder."
-            ) from error
-        raise
-    y = np.asarray(y, dtype=np.float64)
-    check_consistent_length(X, y, sample_weight)
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+        y = np.asarray(y, dtype=np.float64)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
     if np.any(weights < 0):
         raise ValueError("sample_weight has negative entries; weights must be zero or positive.")
     positive = int(np.count_nonzero(weights))
@@ -81,7 +82,19 @@ def check_training_data(
         raise ValueError(
             f"Only {positive} row(s) have a positive sample_weight; at least 2 are needed."
         )
-    return X, y, weights
+    return X, y, weights / np.max(weights)
+
+
+def warn_of_lost_columns(X: FloatArray, design: Design, names: Sequence[str]) -> None:
+    """Warn of columns that vary, but by less than the rounding of their size."""
+    for m, basis in enumerate(design.bases):
+        if basis.max_level == 0 and np.ptp(X[:, m]) > 0.0:
+            warnings.warn(
+                f"Column {names[m]} varies by less than the rounding error of its size and is "
+                "taken for a constant; subtract its mean before fitting.",
+                UserWarning,
+                stacklevel=4,
+            )
 
 
 def check_target_scale(scale: float) -> float:

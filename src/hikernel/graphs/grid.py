@@ -59,12 +59,14 @@ class Grid:
             )
         for m, weights in enumerate(self.level_weights):
             if not weights or weights[0] != 1.0:
-                raise ValueError(f"Level 0 of variable {m} must have weight 1, got {weights!r}.")
+                raise ValueError(
+                    f"Level 0 of variable {m} must have weight 1, got {weights[:1]!r}."
+                )
             if not all(_SMALLEST <= d <= _LARGEST for d in weights):
                 raise ValueError(
                     f"The weights of variable {m} must lie between {_SMALLEST:g} and "
-                    f"{_LARGEST:g}, got {weights!r}; lower the degree or bring weight_base "
-                    "nearer to 1."
+                    f"{_LARGEST:g}, got {min(weights):g} to {max(weights):g}; lower the degree "
+                    "or bring weight_base nearer to 1."
                 )
 
     @property
@@ -178,6 +180,10 @@ class Grid:
                 sums[j, j:] = np.cumsum(d[j:]) ** -2.0
             out.append(sums)
         return out
+
+    def level_scales(self) -> list[FloatArray]:
+        """Return factors with which the sum of a node is |a_w|^2 of that node alone."""
+        return [np.eye(len(weights)) for weights in self.level_weights]
 
     def own_scales(self) -> list[FloatArray]:
         """Return factors with which the sum of the root is that of |a_w|^2 / prod_m d_{m,w_m}^2.

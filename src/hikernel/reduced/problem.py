@@ -10,6 +10,7 @@ import numpy as np
 from hikernel.engines.memory import require_memory
 from hikernel.engines.protocol import Engine, FloatArray, Node
 from hikernel.reduced.forms import DualForm, Form, PrimalForm
+from hikernel.reduced.linalg import few_threads
 from hikernel.reduced.newton import solve_reduced
 from hikernel.reduced.result import ReducedSolution
 from hikernel.reduced.variational import HullMap, SupportsAncestors
@@ -18,6 +19,9 @@ from hikernel.reduced.working_set import solve_from
 __all__ = ["FormName", "ReducedProblem"]
 
 FormName = Literal["auto", "primal", "dual"]
+
+_CONSTANT = 1e-26
+"""Variance over squared mean up to which a feature column is a constant, rounded."""
 
 
 class ReducedProblem:
@@ -58,6 +62,7 @@ class ReducedProblem:
         self._widths: list[int] = []
         self.means = np.empty(0)
         self._cross = np.empty(0)
+        self.constant_columns = np.empty(0, dtype=bool)
         self._hull: HullMap | None = None
         self._form: Form | None = None
         self.extend(nodes)
@@ -100,7 +105,12 @@ class ReducedProblem:
             "Lower max_kernels, or use a basis with fewer columns per level.",
         )
         means = self._engine.means(fresh)
-        self._cross = np.concatenate([self._cross, self._centred_cross(fresh, means)])
+        variances = self._engine.gram_diagonal(fresh, means)
+        # A column that is constant up to rounding says nothing beyond the intercept.
+        constant = variances <= _CONSTANT * means**2
+        cross = np.where(constant, 0.0, self._centred_cross(fresh, means))
+        self._cross = np.concatenate([self._cross, cross])
+        self.constant_columns = np.concatenate([self.constant_columns, constant])
         old_nodes, old_means = self.nodes, self.means
         self.nodes = old_nodes + fresh
         self._widths = self._widths + widths
@@ -111,7 +121,7 @@ class ReducedProblem:
         elif len(self._gram) == len(old_means):
             self._grow_gram(old_nodes, old_means, fresh, means)
         else:
-            self._gram = self._engine.gram(self.nodes, self.nodes, self.means, self.means)
+            self._gram = self._full_gram()
 
     def restrict(self, keep: Sequence[Node]) -> ReducedProblem:
         """Return the problem on a smaller hull; no row is touched."""
@@ -127,11 +137,12 @@ class ReducedProblem:
         out._widths = [self._widths[i] for i in index]
         out.means = self.means[columns]
         out._cross = self._cross[columns]
+        out.constant_columns = self.constant_columns[columns]
         out._hull = out._form = None
         if len(self._gram) == self.n_columns:
             out._gram = self._gram[np.ix_(columns, columns)]
         elif not out.uses_dual_form:
-            out._gram = self._engine.gram(out.nodes, out.nodes, out.means, out.means)
+            out._gram = out._full_gram()
         return out
 
     def solve(
@@ -140,9 +151,11 @@ class ReducedProblem:
         """Solve for one lambda; ``warm_eta`` may lack the nodes appended since."""
         if warm_eta is not None and len(warm_eta) < len(self.nodes):
             warm_eta = np.concatenate([warm_eta, np.zeros(len(self.nodes) - len(warm_eta))])
-        if warm_eta is None:
-            return solve_reduced(self.form(), self.hull, alpha, tol=tol)
-        return solve_from(self.form(), self.hull, alpha, tol=tol, warm_eta=warm_eta)
+        form = self.form()
+        with few_threads(min(self.n_columns, self._engine.n_rows)):
+            if warm_eta is None:
+                return solve_reduced(form, self.hull, alpha, tol=tol)
+            return solve_from(form, self.hull, alpha, tol=tol, warm_eta=warm_eta)
 
     def intercept(self, coef: FloatArray) -> float:
         """Return b, which makes the weighted residuals sum to zero."""
@@ -153,7 +166,10 @@ class ReducedProblem:
         if self._form is None:
             if self.uses_dual_form:
                 root = np.sqrt(self._engine.row_weights)
-                features = (self._engine.features(self.nodes) - self.means) * root[:, None]
+                features = self._engine.features(self.nodes)
+                features -= self.means
+                features *= root[:, None]
+                features[:, self.constant_columns] = 0.0
                 self._form = DualForm(features, root * self._centred, self.starts)
             else:
                 self._form = PrimalForm(self._gram, self._cross, self._total, self.starts)
@@ -164,6 +180,12 @@ class ReducedProblem:
         # The weighted target sums to zero up to rounding only; take out what that leaves.
         return raw - means * float(np.sum(self._weighted))
 
+    def _full_gram(self) -> FloatArray:
+        gram = self._engine.gram(self.nodes, self.nodes, self.means, self.means)
+        gram[self.constant_columns] = 0.0
+        gram[:, self.constant_columns] = 0.0
+        return gram
+
     def _grow_gram(
         self,
         old: Sequence[Node],
@@ -172,8 +194,10 @@ class ReducedProblem:
         fresh_means: FloatArray,
     ) -> None:
         within = self._engine.gram(fresh, fresh, fresh_means, fresh_means)
-        if not len(old):
+        if len(old):
+            across = self._engine.gram(old, fresh, old_means, fresh_means)
+            self._gram = np.block([[self._gram, across], [across.T, within]])
+        else:
             self._gram = within
-            return
-        across = self._engine.gram(old, fresh, old_means, fresh_means)
-        self._gram = np.block([[self._gram, across], [across.T, within]])
+        self._gram[self.constant_columns] = 0.0
+        self._gram[:, self.constant_columns] = 0.0

@@ -29,6 +29,11 @@ class Status(Enum):
     )
 
     @property
+    def sentence(self) -> str:
+        """What happened and what to do about it."""
+        return str(self.value)
+
+    @property
     def ok(self) -> bool:
         """Whether the tolerance was met."""
         return self is Status.CONVERGED

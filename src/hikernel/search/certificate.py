@@ -79,6 +79,11 @@ class Certificate:
                 "The kernels outside the problem were not bounded, so nothing is proven beyond "
                 f"the trivial bound. {self.reason}"
             )
+        elif self.relative_gap > 0.5:
+            proof = (
+                f"Next to nothing is proven: the bound lies {100 * self.relative_gap:.3g} % below "
+                f"this model's objective (asked for: {100 * self.tol:.2g} %). {self.reason}"
+            )
         elif self.certified:
             proof = (
                 "Proven: no choice among all of them has an objective more than "

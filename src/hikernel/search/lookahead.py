@@ -122,7 +122,7 @@ class _Lookahead:
         """Grow J until nothing that is scored violates; return why it ended early, if it did."""
         while True:
             if not solved.solution.status.ok:
-                return solved, solved.solution.status.value
+                return solved, solved.solution.status.sentence
             violators = self._unsettled(solved, self._look(solved))
             self._report(solved)
             if not violators:
@@ -173,7 +173,7 @@ class _Lookahead:
         problem = self._problem
         nodes = [*solved.problem.nodes, *extra]
         squares = np.concatenate(
-            [solved.own_squares, score_squares(problem.engine, extra, solved.dual.alpha)]
+            [solved.own_squares, score_squares(problem, extra, solved.dual.alpha)]
         )
         hull = HullMap(nodes, problem.graph)
         eta = 1e-9 / (hull.size * hull.weights**2)

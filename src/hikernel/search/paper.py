@@ -107,7 +107,7 @@ class _PaperSearch:
         problem, dual, level = self._problem, solved.dual, solved.level
         nodes = list(solved.problem.nodes)
         frontier = problem.graph.sources_of_complement(nodes)
-        squares = score_squares(problem.engine, frontier, dual.alpha)
+        squares = score_squares(problem, frontier, dual.alpha)
         scores = squares / problem.graph.weights(frontier) ** 2
         self._explored.update(nodes, frontier)
 
@@ -115,7 +115,7 @@ class _PaperSearch:
         kind, outside = "none", np.inf
         chosen = _above(frontier, scores, level)
         # The last step always bounds the tail, so that a bound stands even if it is a poor one.
-        if not chosen or room <= 0 or not solved.solution.status.ok:
+        if not chosen or room <= 0 or solved.solution.status is Status.SINGULAR:
             if not frontier:
                 kind, outside = "exact", 0.0
             elif self._certify:
@@ -139,12 +139,14 @@ class _PaperSearch:
 
     def _stop_reason(self, status: Status, violated: bool, room: int, kind: str) -> str:
         """Return why the search ends here, or nothing while it goes on."""
-        if not status.ok:
-            return status.value
+        if status is Status.SINGULAR:
+            return status.sentence
         if violated and room <= 0:
             return too_many_kernels(self._max_kernels)
         if violated:
             return ""
+        if not status.ok:
+            return status.sentence
         if kind == "none":
             return NOT_BOUNDED
         return "No kernel outside the hull violates the optimality conditions."

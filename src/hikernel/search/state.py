@@ -75,7 +75,9 @@ def solve_hull(
     dual = problem.dual_point(residuals)
     squares = node_squares(reduced, solution.coef)
     objective = problem.primal(residuals, reduced.hull, squares)
-    own = node_squares(reduced, problem.engine.correlate(reduced.nodes, dual.alpha))
+    scores = _rounded_up_scores(problem.engine, reduced.nodes, dual.alpha)
+    # alpha sums to zero, so that a constant column has no score but rounding.
+    own = node_squares(reduced, np.where(reduced.constant_columns, 0.0, scores))
     inside = reduced.hull.refine_dual_norm(own, solution.dual_norm.eta).value
     return SolvedHull(
         problem=reduced,
@@ -94,13 +96,31 @@ def node_squares(reduced: ReducedProblem, columns: FloatArray) -> FloatArray:
     return np.asarray(np.add.reduceat(columns**2, reduced.starts))
 
 
-def score_squares(engine: Engine, nodes: Sequence[Node], alpha: FloatArray) -> FloatArray:
-    """Return |Phi_w' alpha|^2 of any nodes, shape (len(nodes),)."""
-    if not nodes:
-        return np.empty(0)
-    widths = [engine.width(node) for node in nodes]
-    starts = np.concatenate([[0], np.cumsum(widths)[:-1]]).astype(np.intp)
-    return np.asarray(np.add.reduceat(engine.correlate(nodes, alpha) ** 2, starts))
+def _rounded_up_scores(engine: Engine, nodes: Sequence[Node], alpha: FloatArray) -> FloatArray:
+    """Return |Phi' alpha| plus a bound on its rounding error, shape (R,)."""
+    scores = np.abs(engine.correlate(nodes, alpha))
+    margin = (engine.n_rows + 64) * np.finfo(float).eps
+    return scores + margin * engine.correlate(nodes, alpha, absolute=True)
+
+
+def score_squares(problem: SearchProblem, nodes: Sequence[Node], alpha: FloatArray) -> FloatArray:
+    """Return |Phi_w' alpha|^2 of any nodes, shape (len(nodes),).
+
+    A node with more columns than rows is scored through its kernel, alpha' K_w alpha, in tiles:
+    products of wide levels can have millions of columns.
+    """
+    engine = problem.engine
+    widths = np.array([engine.width(node) for node in nodes], dtype=np.intp)
+    wide = widths > engine.n_rows
+    out = np.empty(len(nodes))
+    narrow = [node for node, is_wide in zip(nodes, wide, strict=True) if not is_wide]
+    if narrow:
+        starts = np.concatenate([[0], np.cumsum(widths[~wide])[:-1]]).astype(np.intp)
+        out[~wide] = np.add.reduceat(engine.correlate(narrow, alpha) ** 2, starts)
+    if np.any(wide):
+        rest = [node for node, is_wide in zip(nodes, wide, strict=True) if is_wide]
+        out[wide] = engine.tail_sums(rest, alpha, problem.graph.level_scales())
+    return out
 
 
 @dataclass(frozen=True)
