@@ -108,6 +108,10 @@ class _TailSearch:
             for size in range(1, len(node) + 1)
             for subset in itertools.combinations([m for m, _ in node], size)
         }
+        self._hull_by_prefix: dict[Support, list[Node]] = {}
+        for node in self._hull:
+            if node:
+                self._hull_by_prefix.setdefault(_support(node[:-1]), []).append(node)
         self._graph = problem.graph
         self._variables = [
             m for m in range(self._graph.n_variables) if self._graph.max_level(m) > 0
@@ -211,10 +215,11 @@ class _TailSearch:
         """Take note of the scores of prefixes times (variable, level) columns."""
         weights = np.array([self._product_weight(prefix) for prefix in prefixes])
         scores = squares / np.outer(weights, self._pair_weights[columns]) ** 2
-        for i, prefix in enumerate(prefixes):
-            for j, column in enumerate(columns):
-                if (*prefix, self._pairs[column]) in self._hull:
-                    scores[i, j] = np.nan
+        row_of = {prefix: i for i, prefix in enumerate(prefixes)}
+        column_of = {self._pairs[column]: j for j, column in enumerate(columns)}
+        for node in self._hull_by_prefix.get(_support(prefixes[0]), ()):
+            if node[-1] in column_of:
+                scores[row_of[node[:-1]], column_of[node[-1]]] = np.nan
         loud = scores > self._solved.level
         self._n_explored += int(np.count_nonzero(~np.isnan(scores)))
         self._explored_sum += float(np.nansum(scores))
@@ -236,6 +241,10 @@ class _TailSearch:
         together = self._shared(self._solved, extra)
         violators = worst if together > self._solved.level else []
         return TailBound(max(value, together), "exact", reason, self._n_explored, violators)
+
+
+def _support(node: Node) -> Support:
+    return tuple(m for m, _ in node)
 
 
 def _in_parts(

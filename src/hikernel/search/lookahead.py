@@ -10,6 +10,7 @@ violate alone but not together with their ancestors are settled by a better kapp
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -100,13 +101,14 @@ class _Lookahead:
         nodes, eta = ([ROOT], None) if start is None else (list(start[0]), start[1])
         reduced = problem.reduced(nodes)
         solved = self._solve(reduced, eta)
-        while True:
-            solved, reason = self._hunt(solved)
-            solved = self._drop_idle(solved)
+        solved, reason = self._hunt(solved)
+        # Idle nodes leave once, before the proof: what the proof lets in afterwards stays, or the
+        # two would take turns for ever.
+        solved = self._drop_idle(solved, solved.objective * (1.0 + 0.1 * self._tol))
+        bound = self._bound(solved)
+        while bound.violators and not reason:
+            solved, reason = self._hunt(self._grow(solved, bound.violators))
             bound = self._bound(solved)
-            if not bound.violators or reason:
-                break
-            solved = self._grow(solved, bound.violators)
         return self._result(solved, bound, reason)
 
     def _solve(self, reduced: ReducedProblem, eta: FloatArray | None) -> SolvedHull:
@@ -200,11 +202,11 @@ class _Lookahead:
         reduced.extend(list(fresh))
         return self._solve(reduced, solved.solution.eta)
 
-    def _drop_idle(self, solved: SolvedHull) -> SolvedHull:
+    def _drop_idle(self, solved: SolvedHull, allowed: float) -> SolvedHull:
         return prune(
             self._problem,
             solved,
-            allowed=solved.objective * (1.0 + 0.1 * self._tol),
+            allowed=allowed,
             tol=self._tol,
             solve_tol=SOLVE_SHARE * self._tol,
         )
@@ -238,4 +240,8 @@ class _Lookahead:
     def _result(self, solved: SolvedHull, bound: TailBound, reason: str) -> SearchResult:
         certificate = self._certificate(solved, bound, reason)
         self._history.append(certificate)
+        if certificate.certified:
+            # A dual bound stays valid for every primal point: drop what only the proof needed.
+            solved = self._drop_idle(solved, certificate.dual_bound / (1.0 - self._tol))
+            certificate = replace(certificate, objective=solved.objective)
         return SearchResult.of(solved, certificate, self._history)
