@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from hikernel._version import __version__
 
 if TYPE_CHECKING:
-    from hikernel.estimators import HKLRegressor
+    from hikernel.estimators import HKLRegressor, hkl_path
 
-__all__ = ["HKLRegressor", "__version__"]
+__all__ = ["HKLRegressor", "__version__", "hkl_path"]
 
-_HOMES = {"HKLRegressor": "hikernel.estimators"}
+_HOMES = {"HKLRegressor": "hikernel.estimators", "hkl_path": "hikernel.estimators"}
 
 
 def __getattr__(name: str) -> Any:

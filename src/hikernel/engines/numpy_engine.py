@@ -153,17 +153,21 @@ class NumpyEngine:
         """All (variable, level) with level >= 1."""
         return [(m, j) for m, widths in enumerate(self._widths) for j in range(1, len(widths))]
 
-    def extension_squares(self, prefixes: Sequence[Node], vector: FloatArray) -> FloatArray:
+    def extension_squares(
+        self, prefixes: Sequence[Node], vector: FloatArray, *, rounded_up: bool = False
+    ) -> FloatArray:
         """Return the squared scores of all one-variable extensions of the prefixes.
 
-        One matrix product: (features of the prefixes times the vector)' times all levels.
+        One matrix product: (features of the prefixes times the vector)' times all levels. The
+        rounding error of an entry is at most (n + 64) eps sum |prefix| |vector| times the
+        largest magnitude of the level.
         """
         pairs = self.level_pairs
         out = np.empty((len(prefixes), len(pairs)))
         if self._everywhere:
             # Absent variables have features of their own, so prefixes are no common factors.
             for target, prefix in zip(out, prefixes, strict=True):
-                target[...] = self._explicit_extensions(prefix, pairs, vector)
+                target[...] = self._explicit_extensions(prefix, pairs, vector, rounded_up)
             return out
         variables = np.array([m for m, _ in pairs])
         level_starts = np.array([self._spans[pair].start for pair in pairs], dtype=np.intp)
@@ -176,6 +180,10 @@ class NumpyEngine:
                 weighted = self._chunk_features(part, rows)
                 weighted *= vector[rows, None]
                 products += weighted.T @ self._columns[rows]
+            if rounded_up:
+                sizes = self.correlate(part, vector, absolute=True)
+                np.abs(products, out=products)
+                products += self._margin * np.outer(sizes, self._column_maxima())
             np.square(products, out=products)
             by_level = np.add.reduceat(products, level_starts, axis=1)
             out[block] = np.add.reduceat(by_level, starts, axis=0)
@@ -184,8 +192,21 @@ class NumpyEngine:
                 target[variables == m] = np.nan
         return out
 
+    @property
+    def _margin(self) -> float:
+        """Relative error of a sum over the rows, at most."""
+        return (self.n_rows + 64) * float(np.finfo(float).eps)
+
+    def _column_maxima(self) -> FloatArray:
+        """Return the largest magnitude of every stored column."""
+        return np.asarray(np.maximum(self._columns.max(axis=0), -self._columns.min(axis=0)))
+
     def _explicit_extensions(
-        self, prefix: Node, pairs: Sequence[tuple[int, int]], vector: FloatArray
+        self,
+        prefix: Node,
+        pairs: Sequence[tuple[int, int]],
+        vector: FloatArray,
+        rounded_up: bool,
     ) -> FloatArray:
         present = {m for m, _ in prefix}
         wanted = [i for i, (m, _) in enumerate(pairs) if m not in present]
@@ -194,7 +215,10 @@ class NumpyEngine:
         if nodes:
             widths = [self.width(node) for node in nodes]
             starts = np.concatenate([[0], np.cumsum(widths)[:-1]]).astype(np.intp)
-            out[wanted] = np.add.reduceat(self.correlate(nodes, vector) ** 2, starts)
+            scores = np.abs(self.correlate(nodes, vector))
+            if rounded_up:
+                scores += self._margin * self.correlate(nodes, vector, absolute=True)
+            out[wanted] = np.add.reduceat(scores**2, starts)
         return out
 
     def apply(self, nodes: Sequence[Node], coef: FloatArray) -> FloatArray:

@@ -75,10 +75,13 @@ class Engine(Protocol):
         """All (variable, level) with level >= 1, in the order of ``extension_squares``."""
         ...
 
-    def extension_squares(self, prefixes: Sequence[Node], vector: FloatArray) -> FloatArray:
+    def extension_squares(
+        self, prefixes: Sequence[Node], vector: FloatArray, *, rounded_up: bool = False
+    ) -> FloatArray:
         """Return |Phi_w' vector|^2 for w = prefix + (variable, level), all of them at once.
 
         Shape (len(prefixes), len(level_pairs)), NaN where the prefix has the variable already.
+        With ``rounded_up`` no entry is below its exact value.
         """
         ...
 

@@ -1,5 +1,6 @@
 """scikit-learn estimators: thin, over the layers below."""
 
+from hikernel.estimators.path import hkl_path
 from hikernel.estimators.regressor import HKLRegressor
 
-__all__ = ["HKLRegressor"]
+__all__ = ["HKLRegressor", "hkl_path"]

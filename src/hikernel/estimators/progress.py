@@ -1,15 +1,37 @@
-"""A progress bar over the steps of a search."""
+"""Progress bars over the steps of a search and over a path."""
 
 from __future__ import annotations
 
 from types import TracebackType
+from typing import Self
 
 from hikernel.search import SearchStep
+from hikernel.selection.path import PathPoint
 
-__all__ = ["SearchProgress"]
+__all__ = ["PathProgress", "SearchProgress"]
 
 
-class SearchProgress:
+class _Bar:
+    """A tqdm bar that closes itself."""
+
+    def __init__(self, total: int, desc: str, unit: str, *, enabled: bool) -> None:
+        from tqdm.auto import tqdm
+
+        self._bar = tqdm(total=total, desc=desc, unit=unit, disable=not enabled)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.close()
+
+
+class SearchProgress(_Bar):
     """Shows the size of the hull, the objective and the gap of every step.
 
     Parameters
@@ -21,20 +43,7 @@ class SearchProgress:
     """
 
     def __init__(self, max_kernels: int, *, enabled: bool) -> None:
-        from tqdm.auto import tqdm
-
-        self._bar = tqdm(total=max_kernels, desc="search", unit="kernel", disable=not enabled)
-
-    def __enter__(self) -> SearchProgress:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._bar.close()
+        super().__init__(max_kernels, "search", "kernel", enabled=enabled)
 
     def __call__(self, step: SearchStep) -> None:
         """Move the bar to a new step."""
@@ -45,3 +54,30 @@ class SearchProgress:
             refresh=False,
         )
         self._bar.update(len(step.nodes) - self._bar.n)
+
+
+class PathProgress(_Bar):
+    """Shows alpha, terms, unexplained variance and gap of every point of a path.
+
+    Parameters
+    ----------
+    n_alphas : int
+        Length of the bar.
+    enabled : bool
+        Whether to show anything.
+    """
+
+    def __init__(self, n_alphas: int, *, enabled: bool) -> None:
+        super().__init__(n_alphas, "path", "alpha", enabled=enabled)
+
+    def __call__(self, point: PathPoint) -> None:
+        """Move the bar by one alpha."""
+        certificate = point.model.certificate
+        self._bar.set_postfix(
+            alpha=f"{point.model.alpha:.2g}",
+            terms=point.model.n_terms,
+            error=f"{1.0 - point.explained:.3f}",
+            gap="?" if certificate.kind == "none" else f"{certificate.relative_gap:.1e}",
+            refresh=False,
+        )
+        self._bar.update(1)

@@ -3,37 +3,29 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hikernel.bases.design import Design
 from hikernel.bases.parameters import check_integer
-from hikernel.bases.scaling import Standardizer
 from hikernel.engines.protocol import FloatArray
 from hikernel.errors import CertificateWarning, ConvergenceWarning
 from hikernel.estimators.progress import SearchProgress
 from hikernel.estimators.validation import (
-    check_choice,
     check_number,
+    check_search,
     check_target_scale,
     check_training_data,
+    feature_names,
     resolve_bases,
     text_explained,
     warn_of_lost_columns,
 )
-from hikernel.graphs import Grid, geometric_weights, node_degree, node_name, node_order
-from hikernel.search import SearchProblem, SearchResult, paper_search
-
-if TYPE_CHECKING:
-    import pandas as pd
+from hikernel.selection import SearchSettings, TermModel, TrainingProblem
 
 __all__ = ["HKLRegressor"]
-
-_PREDICT_NUMBERS = 2**22
-"""Numbers held at a time while predicting (32 MiB)."""
 
 
 class HKLRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
@@ -65,8 +57,11 @@ class HKLRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # unty
         deeper terms are cheaper, which large graphs make hard to search and to prove.
     root_weight : float, default=1.0
         Weight of the root, the term without variables.
-    search : {"paper"}, default="paper"
-        How the graph is searched: "paper" is the rule of Bach (2008).
+    search : {"lookahead", "paper"}, default="lookahead"
+        How the graph is searched. "lookahead" scores whole levels around the hull and lets deep
+        terms in with their ancestors, then proves the result by branch and bound without adding
+        to the model; "paper" is the rule of Bach (2008), which looks one step ahead and adds
+        to the hull whatever its proof needs.
     max_kernels : int, default=300
         Largest hull that is solved.
     tol : float, default=1e-3
@@ -77,6 +72,8 @@ class HKLRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # unty
         with 32 variables, 11,000 with 10. Without it nothing is proven, and a
         :class:`~hikernel.errors.CertificateWarning` says so unless ``certify="none"`` asked for
         it.
+    time_budget : float, optional
+        Seconds after which the look-ahead search ends with the model and the bound it has.
     verbose : int or bool, default=0
         1 or True shows a progress bar.
 
@@ -132,10 +129,11 @@ class HKLRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # unty
         degree: int = 4,
         weight_base: float = 2.0,
         root_weight: float = 1.0,
-        search: str = "paper",
+        search: str = "lookahead",
         max_kernels: int = 300,
         tol: float = 1e-3,
         certify: str = "auto",
+        time_budget: float | None = None,
         verbose: int = 0,
     ) -> None:
         self.alpha = alpha
@@ -147,6 +145,7 @@ class HKLRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # unty
         self.max_kernels = max_kernels
         self.tol = tol
         self.certify = certify
+        self.time_budget = time_budget
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> HKLRegressor:
@@ -166,36 +165,23 @@ class HKLRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # unty
         HKLRegressor
             The fitted estimator.
         """
-        self._check_parameters()
+        settings = self._check_parameters()
         X, y, weights = check_training_data(self, X, y, sample_weight)
-        names = self._feature_names()
-        specs = resolve_bases(self.basis, self.degree, X.shape[1], names)
-        used = weights > 0
-        design = Design.fit(X, specs, weights)
-        warn_of_lost_columns(X[used], design, names)
-        X, y, used_weights = X[used], y[used], weights[used]
-        levels = geometric_weights(design.max_levels, self.weight_base)
-        graph = Grid(levels, self.root_weight)
-        scaler = Standardizer.fit(y, used_weights / np.sum(used_weights))
-        scale = 1.0 if scaler.constant else check_target_scale(scaler.scale)
-        problem = SearchProblem(
-            engine=design.engine(X, used_weights),
-            graph=graph,
-            y=np.zeros_like(y) if scaler.constant else scaler.transform(y),
-            strength=float(self.alpha),
+        names = feature_names(self)
+        problem = TrainingProblem.make(
+            X,
+            y,
+            weights,
+            resolve_bases(self.basis, self.degree, X.shape[1], names),
+            weight_base=self.weight_base,
+            root_weight=self.root_weight,
         )
+        check_target_scale(problem.scale)
+        warn_of_lost_columns(X[problem.used], problem.design, names)
         with SearchProgress(self.max_kernels, enabled=self.verbose > 0) as progress:
-            result = paper_search(
-                problem,
-                tol=self.tol,
-                max_kernels=self.max_kernels,
-                certify=self.certify,  # type: ignore[arg-type]  # checked above
-                callback=progress,
-            )
-        self._store(design, graph, problem, result, scaler.center, scale, names)
-        self.dual_coef_ = np.zeros(len(weights))
-        self.dual_coef_[used] = scale * result.alpha
-        self._warn(result)
+            model = problem.solve(float(self.alpha), settings, callback=progress)
+        self._store(problem, model, names)
+        self._warn(model)
         return self
 
     def predict(self, X: Any) -> FloatArray:
@@ -213,96 +199,35 @@ class HKLRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # unty
         check_is_fitted(self)
         with text_explained():
             X = validate_data(self, X, dtype=np.float64, reset=False)
-        active = [node for node, kept in zip(self.nodes_, self._nonzero, strict=True) if kept]
-        variables = {m for node in active for m, _ in node}
-        coef = self.coef_[np.repeat(self._nonzero, self.hull_["width"].to_numpy())]
-        out = np.empty(len(X))
-        per_row = sum(sum(self.bases_[m].widths) for m in variables) + len(coef) + 1
-        step = max(64, _PREDICT_NUMBERS // per_row)
-        with np.errstate(over="ignore", invalid="ignore"):
-            for start in range(0, len(X), step):
-                rows = slice(start, start + step)
-                engine = self._design.engine(X[rows], np.ones(len(X[rows])), variables)
-                out[rows] = engine.apply(active, coef) + self.intercept_
-        if not np.all(np.isfinite(out)):
-            row = int(np.flatnonzero(~np.isfinite(out))[0])
-            raise ValueError(
-                f"Row {row} of X lies so far outside the training data that its prediction "
-                "overflows; check its units, or clip X to the range of the training data."
-            )
-        return out
+        return self._model.predict(self._design, X)
 
-    def _check_parameters(self) -> None:
+    def _check_parameters(self) -> SearchSettings:
         remedy = "Without a penalty nothing is selected."
         check_number("alpha", self.alpha, above=1e-100, remedy=remedy)
         check_integer("degree", self.degree, 1)
         check_number("weight_base", self.weight_base, above=0.0)
         check_number("root_weight", self.root_weight, above=0.0)
-        check_choice("search", self.search, ["paper"])
-        check_integer("max_kernels", self.max_kernels, 1)
-        check_number("tol", self.tol, above=1e-13, below=1.0)
-        check_choice("certify", self.certify, ["auto", "exact", "none"])
         check_integer("verbose", int(self.verbose), 0)
+        return check_search(self.search, self.tol, self.max_kernels, self.certify, self.time_budget)
 
-    def _feature_names(self) -> list[str]:
-        names = getattr(self, "feature_names_in_", None)
-        if names is None:
-            return [f"x{m}" for m in range(self.n_features_in_)]
-        return [str(name) for name in names]
+    def _store(self, problem: TrainingProblem, model: TermModel, names: list[str]) -> None:
+        """Set the fitted attributes."""
+        self._model = model
+        self._design = problem.design
+        self.bases_ = list(problem.design.bases)
+        self.graph_ = problem.graph
+        self.nodes_ = model.nodes
+        self.coef_ = model.coef
+        self.intercept_ = model.intercept
+        self.dual_coef_ = model.dual_coef
+        self.certificate_ = model.certificate
+        self.history_ = model.history
+        self.n_iter_ = len(model.history)
+        self.hull_ = model.frame(names)
 
-    def _store(
-        self,
-        design: Design,
-        graph: Grid,
-        problem: SearchProblem,
-        result: SearchResult,
-        center: float,
-        scale: float,
-        names: list[str],
-    ) -> None:
-        """Set the fitted attributes, in the units of y."""
-        coef = result.solution.coef
-        self._design = design
-        self.bases_ = list(design.bases)
-        self.graph_ = graph
-        self.nodes_ = result.nodes
-        self.coef_ = scale * coef
-        self.intercept_ = center + scale * result.problem.intercept(coef)
-        self.certificate_ = result.certificate.scaled(scale**2)
-        self.history_ = [certificate.scaled(scale**2) for certificate in result.history]
-        self.n_iter_ = len(result.history)
-        self.hull_ = self._hull_frame(problem, result, scale, names)
-        self._nonzero = self.hull_["norm"].to_numpy() > 0.0
-
-    def _hull_frame(
-        self, problem: SearchProblem, result: SearchResult, scale: float, names: list[str]
-    ) -> pd.DataFrame:
-        import pandas as pd
-
-        coef, starts = result.solution.coef, result.problem.starts
-        widths = np.diff(np.append(starts, len(coef)))
-        variances = []
-        for node, block in zip(result.nodes, np.split(coef, starts[1:]), strict=True):
-            values = problem.engine.apply([node], block)
-            mean = float(problem.engine.row_weights @ values)
-            variances.append(float(problem.engine.row_weights @ (values - mean) ** 2))
-        total = sum(variances)
-        return pd.DataFrame(
-            {
-                "term": [node_name(node, names) for node in result.nodes],
-                "order": [node_order(node) for node in result.nodes],
-                "degree": [node_degree(node) for node in result.nodes],
-                "width": widths,
-                "eta": result.solution.eta,
-                "zeta": result.solution.zeta,
-                "norm": scale * np.sqrt(np.add.reduceat(coef**2, starts)),
-                "share": np.array(variances) / total if total > 0.0 else np.zeros(len(widths)),
-            }
-        )
-
-    def _warn(self, result: SearchResult) -> None:
+    def _warn(self, model: TermModel) -> None:
         """Say aloud what did not work out."""
-        if not result.solution.status.ok:
-            warnings.warn(result.solution.status.sentence, ConvergenceWarning, stacklevel=3)
-        if not self.certificate_.certified and self.certify != "none":
-            warnings.warn(self.certificate_.explain(), CertificateWarning, stacklevel=3)
+        if not model.status.ok:
+            warnings.warn(model.status.sentence, ConvergenceWarning, stacklevel=3)
+        if not model.certificate.certified and self.certify != "none":
+            warnings.warn(model.certificate.explain(), CertificateWarning, stacklevel=3)

@@ -14,13 +14,17 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from hikernel.bases import Basis, make_basis
 from hikernel.bases.design import Design
+from hikernel.bases.parameters import check_integer
 from hikernel.engines.protocol import FloatArray
+from hikernel.selection import SearchSettings
 
 __all__ = [
     "check_choice",
     "check_number",
+    "check_search",
     "check_target_scale",
     "check_training_data",
+    "feature_names",
     "resolve_bases",
     "text_explained",
     "warn_of_lost_columns",
@@ -97,14 +101,42 @@ def warn_of_lost_columns(X: FloatArray, design: Design, names: Sequence[str]) ->
             )
 
 
-def check_target_scale(scale: float) -> float:
-    """Return the standard deviation of y if its square can be represented."""
+def check_search(
+    search: str, tol: float, max_kernels: int, certify: str, time_budget: float | None
+) -> SearchSettings:
+    """Return the settings of a search, or say what is wrong with them."""
+    check_choice("search", search, ["lookahead", "paper"])
+    check_integer("max_kernels", max_kernels, 1)
+    check_number("tol", tol, above=1e-13, below=1.0)
+    check_choice("certify", certify, ["auto", "exact", "none"])
+    if time_budget is not None:
+        check_number("time_budget", time_budget, above=0.0)
+        if search == "paper":
+            raise ValueError('time_budget works with search="lookahead" only.')
+    return SearchSettings(
+        search=search,  # type: ignore[arg-type]
+        tol=tol,
+        max_kernels=max_kernels,
+        certify=certify,  # type: ignore[arg-type]
+        time_budget=time_budget,
+    )
+
+
+def check_target_scale(scale: float) -> None:
+    """Raise unless the square of the standard deviation of y can be represented."""
     if not 1e-152 <= scale <= 1e152:
         raise ValueError(
             f"y has a standard deviation of {scale:.3g}, whose square leaves the range of "
             "floating point numbers; rescale y, for example by its standard deviation."
         )
-    return scale
+
+
+def feature_names(estimator: Any) -> list[str]:
+    """Return the column names that ``validate_data`` found, or x0, x1, ..."""
+    names = getattr(estimator, "feature_names_in_", None)
+    if names is None:
+        return [f"x{m}" for m in range(estimator.n_features_in_)]
+    return [str(name) for name in names]
 
 
 def resolve_bases(

@@ -204,7 +204,9 @@ class _TailSearch:
         blocks = [(list(self._nodes(prefix)), lasts) for prefix, lasts in lasts_of.items()]
         for part in _in_parts(blocks, _EXPLORE_PREFIXES):
             prefixes = [prefix for nodes, _ in part for prefix in nodes]
-            squares = self._problem.engine.extension_squares(prefixes, self._solved.dual.alpha)
+            squares = self._problem.engine.extension_squares(
+                prefixes, self._solved.dual.alpha, rounded_up=True
+            )
             start = 0
             for nodes, lasts in part:
                 columns = np.flatnonzero(np.isin(self._pair_variables, lasts))

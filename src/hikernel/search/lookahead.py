@@ -175,7 +175,10 @@ class _Lookahead:
         problem = self._problem
         nodes = [*solved.problem.nodes, *extra]
         squares = np.concatenate(
-            [solved.own_squares, score_squares(problem, extra, solved.dual.alpha)]
+            [
+                solved.own_squares,
+                score_squares(problem, extra, solved.dual.alpha, rounded_up=True),
+            ]
         )
         hull = HullMap(nodes, problem.graph)
         eta = 1e-9 / (hull.size * hull.weights**2)

@@ -103,8 +103,10 @@ def _rounded_up_scores(engine: Engine, nodes: Sequence[Node], alpha: FloatArray)
     return scores + margin * engine.correlate(nodes, alpha, absolute=True)
 
 
-def score_squares(problem: SearchProblem, nodes: Sequence[Node], alpha: FloatArray) -> FloatArray:
-    """Return |Phi_w' alpha|^2 of any nodes, shape (len(nodes),).
+def score_squares(
+    problem: SearchProblem, nodes: Sequence[Node], alpha: FloatArray, *, rounded_up: bool = False
+) -> FloatArray:
+    """Return |Phi_w' alpha|^2 of any nodes, shape (len(nodes),), never too small if asked for.
 
     A node with more columns than rows is scored through its kernel, alpha' K_w alpha, in tiles:
     products of wide levels can have millions of columns.
@@ -116,7 +118,11 @@ def score_squares(problem: SearchProblem, nodes: Sequence[Node], alpha: FloatArr
     narrow = [node for node, is_wide in zip(nodes, wide, strict=True) if not is_wide]
     if narrow:
         starts = np.concatenate([[0], np.cumsum(widths[~wide])[:-1]]).astype(np.intp)
-        out[~wide] = np.add.reduceat(engine.correlate(narrow, alpha) ** 2, starts)
+        if rounded_up:
+            scores = _rounded_up_scores(engine, narrow, alpha)
+        else:
+            scores = engine.correlate(narrow, alpha)
+        out[~wide] = np.add.reduceat(scores**2, starts)
     if np.any(wide):
         rest = [node for node, is_wide in zip(nodes, wide, strict=True) if is_wide]
         out[wide] = engine.tail_sums(rest, alpha, problem.graph.level_scales())

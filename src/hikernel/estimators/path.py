@@ -1,0 +1,113 @@
+"""hkl_path: arrays in, one Path out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sklearn.base import BaseEstimator
+
+from hikernel.bases.parameters import check_integer
+from hikernel.estimators.progress import PathProgress
+from hikernel.estimators.validation import (
+    check_number,
+    check_search,
+    check_target_scale,
+    check_training_data,
+    feature_names,
+    resolve_bases,
+    warn_of_lost_columns,
+)
+from hikernel.selection import Path, TrainingProblem, alpha_grid, compute_path
+
+__all__ = ["hkl_path"]
+
+
+def hkl_path(
+    X: Any,
+    y: Any,
+    *,
+    alphas: Sequence[float] | None = None,
+    n_alphas: int = 30,
+    eps: float = 1e-5,
+    sample_weight: Any = None,
+    basis: Any = "auto",
+    degree: int = 4,
+    weight_base: float = 2.0,
+    root_weight: float = 1.0,
+    search: str = "lookahead",
+    max_kernels: int = 300,
+    tol: float = 1e-3,
+    certify: str = "none",
+    time_budget: float | None = None,
+    verbose: int = 0,
+) -> Path:
+    """Solve the problem of :class:`~hikernel.HKLRegressor` for a whole path of alphas.
+
+    Parameters
+    ----------
+    X : array-like of shape (n_samples, n_features)
+        Numbers, no missing values.
+    y : array-like of shape (n_samples,)
+        Target.
+    alphas : sequence of float, optional
+        Regularisation strengths, in any order. By default ``n_alphas`` values, evenly spaced in
+        the logarithm from where the first term is about to enter down to ``eps`` times that.
+    n_alphas : int, default=30
+        Length of the automatic grid.
+    eps : float, default=1e-5
+        Last over first alpha of the automatic grid.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights, zero or positive.
+    certify : {"none", "auto", "exact"}, default="none"
+        As for the estimator, but a path does not bound the tail unless asked: that costs seconds
+        per alpha, and is best done for the alpha one keeps.
+    basis, degree, weight_base, root_weight, search, max_kernels, tol, time_budget
+        As for the estimator; ``time_budget`` is for the whole path.
+    verbose : int or bool, default=0
+        1 or True shows a progress bar with alpha, terms, explained variance and gap.
+
+    Returns
+    -------
+    Path
+        ``table()`` has a row per alpha, ``predict(X, alpha=...)`` predicts, ``hull(alpha)`` lists
+        the terms, ``points`` has everything. It may end early; ``reason`` says why.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hikernel import hkl_path
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(200, 6))
+    >>> y = X[:, 0] + 2 * X[:, 1] * X[:, 2] + 0.1 * rng.standard_normal(200)
+    >>> path = hkl_path(X, y, n_alphas=10)
+    >>> table = path.table()
+    >>> bool(table["explained"].is_monotonic_increasing)
+    True
+    """
+    settings = check_search(search, tol, max_kernels, certify, time_budget)
+    check_integer("degree", degree, 1)
+    check_integer("n_alphas", n_alphas, 1)
+    check_integer("verbose", int(verbose), 0)
+    check_number("eps", eps, above=0.0, below=1.0)
+    check_number("weight_base", weight_base, above=0.0)
+    check_number("root_weight", root_weight, above=0.0)
+    for alpha in alphas if alphas is not None else ():
+        check_number("every alpha", alpha, above=1e-100)
+    # An estimator of its own remembers the columns for the checks of scikit-learn.
+    columns = BaseEstimator()
+    X, y, weights = check_training_data(columns, X, y, sample_weight)
+    names = feature_names(columns)
+    problem = TrainingProblem.make(
+        X,
+        y,
+        weights,
+        resolve_bases(basis, degree, X.shape[1], names),
+        weight_base=weight_base,
+        root_weight=root_weight,
+    )
+    check_target_scale(problem.scale)
+    warn_of_lost_columns(X[problem.used], problem.design, names)
+    grid = alpha_grid(problem, n_alphas, eps).tolist() if alphas is None else list(alphas)
+    with PathProgress(len(grid), enabled=verbose > 0) as progress:
+        return compute_path(problem, grid, settings, names, progress)

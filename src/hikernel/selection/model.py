@@ -1,0 +1,116 @@
+"""A fitted model at one alpha: terms, coefficients, certificate, in the units of y."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hikernel.bases.design import Design
+from hikernel.engines.protocol import FloatArray, Node
+from hikernel.graphs import node_degree, node_name, node_order
+from hikernel.reduced import Status
+from hikernel.search import Certificate
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["TermModel"]
+
+_PREDICT_NUMBERS = 2**22
+"""Numbers held at a time while predicting (32 MiB)."""
+
+
+@dataclass(frozen=True)
+class TermModel:
+    """f(x) = intercept + sum_w <coef_w, Phi_w(x)>.
+
+    Attributes
+    ----------
+    alpha : float
+        Regularisation strength.
+    nodes : list of Node
+        The selected hull.
+    widths : ndarray of shape (m,)
+        Feature columns of each node.
+    coef : ndarray of shape (R,)
+        Coefficients, blocks in the order of the nodes.
+    intercept : float
+        b.
+    dual_coef : ndarray of shape (n,)
+        Dual variables of the training rows.
+    eta, zeta, norms, shares : ndarray of shape (m,)
+        Variational weights, norm of the coefficients, share of the explained variance.
+    certificate : Certificate
+        What is proven.
+    history : list of Certificate
+        The certificate of every step of the search.
+    status : Status
+        How the last reduced solve ended.
+    """
+
+    alpha: float
+    nodes: list[Node]
+    widths: np.ndarray
+    coef: FloatArray
+    intercept: float
+    dual_coef: FloatArray
+    eta: FloatArray
+    zeta: FloatArray
+    norms: FloatArray
+    shares: FloatArray
+    certificate: Certificate
+    history: list[Certificate]
+    status: Status
+
+    @property
+    def n_terms(self) -> int:
+        """Number of terms with a coefficient."""
+        return int(np.count_nonzero(self.norms > 0.0))
+
+    def frame(self, names: Sequence[str]) -> pd.DataFrame:
+        """Return a data frame with a row per term."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "term": [node_name(node, names) for node in self.nodes],
+                "order": [node_order(node) for node in self.nodes],
+                "degree": [node_degree(node) for node in self.nodes],
+                "width": self.widths,
+                "eta": self.eta,
+                "zeta": self.zeta,
+                "norm": self.norms,
+                "share": self.shares,
+            }
+        )
+
+    def predict(self, design: Design, X: FloatArray) -> FloatArray:
+        """Return f(x) for the rows of X, shape (n, p), a chunk of rows at a time.
+
+        Raises
+        ------
+        ValueError
+            Where a row is so far from the training data that f overflows.
+        """
+        kept = self.norms > 0.0
+        active = [node for node, keep in zip(self.nodes, kept, strict=True) if keep]
+        coef = self.coef[np.repeat(kept, self.widths)]
+        variables = {m for node in active for m, _ in node}
+        per_row = sum(sum(design.bases[m].widths) for m in variables) + len(coef) + 1
+        step = max(1, _PREDICT_NUMBERS // per_row)
+        out = np.empty(len(X))
+        with np.errstate(over="ignore", invalid="ignore"):
+            for start in range(0, len(X), step):
+                rows = X[start : start + step]
+                engine = design.engine(rows, np.ones(len(rows)), variables)
+                out[start : start + step] = engine.apply(active, coef) + self.intercept
+        if not np.all(np.isfinite(out)):
+            row = int(np.flatnonzero(~np.isfinite(out))[0])
+            raise ValueError(
+                f"Row {row} of X lies so far outside the training data that its prediction "
+                "overflows; check its units, or clip X to the range of the training data."
+            )
+        return out

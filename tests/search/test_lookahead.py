@@ -1,0 +1,246 @@
+"""The look-ahead search: optimal, honest at every step, deeper than the paper's."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from oracles.naive import all_nodes, dual_norm_squared, node_features
+from oracles.problems import small_problem
+from oracles.twin import twin_optimum
+
+from hikernel.bases import (
+    Anova,
+    Gaussian,
+    Hermite,
+    KernelPCA,
+    OrthonormalPolynomial,
+    Polynomial,
+    Spline,
+)
+from hikernel.bases.design import Design
+from hikernel.engines import numpy_engine, tails
+from hikernel.graphs import Grid, geometric_weights
+from hikernel.search import (
+    Budget,
+    SearchProblem,
+    bound,
+    lookahead,
+    lookahead_search,
+    paper_search,
+)
+from hikernel.search.bound import TailBound, bound_tail
+from hikernel.search.state import solve_hull
+
+BASES = [
+    Polynomial(2),
+    OrthonormalPolynomial(2),
+    Hermite(2),
+    Gaussian(2, remainder=False),
+    Gaussian(2, b=0.2, constant_level=True, tol=1e-3),
+    KernelPCA(degree=2, b=0.2, tol=1e-3),
+    Anova(b=0.2, tol=1e-3),
+    Spline(tol=1e-1),
+]
+
+
+def optimum_of(small):
+    nodes = all_nodes(small.grid)
+    return twin_optimum(
+        small.grid, small.levels, nodes, small.y, small.weights, small.search.strength
+    )
+
+
+@pytest.mark.parametrize("alpha", [0.1, 0.01, 0.001])
+@pytest.mark.parametrize("basis", BASES, ids=lambda basis: basis.name)
+def test_objective_equals_the_twin_on_the_whole_graph(basis, alpha):
+    small = small_problem(basis, 11, alpha=alpha, weighted=True)
+    optimum, _ = optimum_of(small)
+    result = lookahead_search(small.search, tol=1e-7, budget=Budget(1000), certify="exact")
+    assert result.certificate.certified
+    assert result.certificate.objective == pytest.approx(optimum, rel=1e-6)
+    assert small.grid.is_hull(result.nodes)
+
+
+def test_both_searches_reach_the_same_objective():
+    for seed in range(6):
+        small = small_problem(OrthonormalPolynomial(2), seed, p=4, n=60, alpha=0.01)
+        a = lookahead_search(small.search, tol=1e-4, budget=Budget(200), certify="exact")
+        b = paper_search(small.search, tol=1e-4, max_kernels=200, certify="exact")
+        assert a.certificate.certified
+        assert b.certificate.certified
+        slack = a.certificate.gap + b.certificate.gap
+        assert abs(a.certificate.objective - b.certificate.objective) <= slack
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    basis=st.sampled_from(BASES[:6]),
+    alpha=st.floats(1e-4, 0.3),
+    p=st.integers(2, 4),
+    weighted=st.booleans(),
+    form=st.sampled_from(["primal", "dual"]),
+    start=st.integers(0, 3),
+)
+@settings(max_examples=25, deadline=None, derandomize=True)
+def test_the_bound_is_valid_for_any_hull(seed, basis, alpha, p, weighted, form, start):
+    # Not only at the end: for the hull of random nodes, solved to any precision.
+    if basis.name != "orthonormal" and p == 4:
+        p = 3
+    small = small_problem(basis, seed, p=p, alpha=alpha, weighted=weighted, form=form, n=20)
+    optimum, _ = optimum_of(small)
+    rng = np.random.default_rng(seed)
+    nodes = all_nodes(small.grid)
+    chosen = [nodes[i] for i in rng.integers(len(nodes), size=start)] + [()]
+    hull = sorted(small.grid.hull(chosen), key=len)
+    for solve_tol in (1e-1, 1e-6):
+        solved = solve_hull(small.search, small.search.reduced(hull), tol=1e-3, solve_tol=solve_tol)
+        assert solved.objective >= optimum * (1 - 1e-7)
+        searcher = lookahead._Lookahead(small.search, 1e-3, Budget(100), "exact", None)
+        for most in (0, 10**6):
+            budget = Budget(100, max_explored=most)
+            tail = bound_tail(small.search, solved, budget, searcher._shared_bound)
+            assert tail.kind == "exact"
+            value = solved.dual.value(max(solved.inside, tail.value))
+            assert value <= optimum * (1 + 1e-7)
+
+
+@given(seed=st.integers(0, 10**6), p=st.integers(2, 3), hull_size=st.integers(0, 3))
+@settings(max_examples=20, deadline=None, derandomize=True)
+def test_the_bound_covers_the_dual_norm_of_the_whole_graph(seed, p, hull_size):
+    small = small_problem(OrthonormalPolynomial(2), seed, p=p, n=20)
+    rng = np.random.default_rng(seed)
+    nodes = all_nodes(small.grid)
+    chosen = [nodes[i] for i in rng.integers(len(nodes), size=hull_size)] + [()]
+    hull = sorted(small.grid.hull(chosen), key=len)
+    solved = solve_hull(small.search, small.search.reduced(hull), tol=1e-3, solve_tol=1e-6)
+    squares = np.array(
+        [np.sum((node_features(small.levels, v).T @ solved.dual.alpha) ** 2) for v in nodes]
+    )
+    attained = dual_norm_squared(small.grid, nodes, squares, rounds=2000)
+    searcher = lookahead._Lookahead(small.search, 1e-3, Budget(100), "exact", None)
+    tail = bound_tail(small.search, solved, Budget(100), searcher._shared_bound)
+    assert max(solved.inside, tail.value) >= attained * (1 - 1e-9)
+
+
+def problem_with(alpha, n, p, term, noise=0.3):
+    """A problem whose target is one product and noise; none of its ancestors is in it."""
+    rng = np.random.default_rng(0)
+    small = small_problem(OrthonormalPolynomial(2), 0, n=n, p=p, alpha=alpha)
+    y = np.prod([small.levels[m][j][:, 0] for m, j in term], axis=0)
+    y = y + noise * rng.standard_normal(n)
+    y = (y - y.mean()) / y.std()
+    return SearchProblem(small.search.engine, small.grid, y, alpha), small.grid
+
+
+def test_pairs_without_parents_are_found_where_the_paper_sees_nothing():
+    term = ((2, 2), (4, 1))
+    problem, _ = problem_with(0.03, 4000, 6, term)
+    found = lookahead_search(problem, tol=1e-2, budget=Budget(100), certify="none")
+    assert set(found.nodes) == problem.graph.hull([term])
+    blind = paper_search(problem, tol=1e-2, max_kernels=100, certify="none")
+    assert term not in blind.nodes
+    assert found.certificate.objective < 0.95 * blind.certificate.objective
+
+
+def test_the_proof_finds_what_looking_ahead_missed(monkeypatch):
+    # On a full factorial design the ancestors of the term have scores of exactly zero, and with
+    # thousands of variables pairs are scored around the hull only.
+    monkeypatch.setattr(lookahead, "_PAIR_SCORES", 0)
+    axis = np.linspace(-1.0, 1.0, 5)
+    X = np.stack(np.meshgrid(*[axis] * 4, indexing="ij"), axis=-1).reshape(-1, 4)
+    design = Design.fit(X, [OrthonormalPolynomial(2)] * 4, np.ones(len(X)))
+    grid = Grid(geometric_weights(design.max_levels, 2.0))
+    levels = [fitted.transform(X[:, m]) for m, fitted in enumerate(design.bases)]
+    y = levels[1][2][:, 0] * levels[3][1][:, 0]
+    problem = SearchProblem(design.engine(X, np.ones(len(X))), grid, y, 1e-3)
+    unproven = lookahead_search(problem, tol=1e-2, budget=Budget(200), certify="none")
+    assert unproven.nodes == [()]
+    proven = lookahead_search(problem, tol=1e-2, budget=Budget(200), certify="exact")
+    assert set(proven.nodes) == grid.hull([((1, 2), (3, 1))])
+    assert proven.certificate.certified
+
+
+def test_the_model_stays_small():
+    small = small_problem(OrthonormalPolynomial(2), 4, p=4, n=300, alpha=0.02)
+    ahead = lookahead_search(small.search, tol=1e-3, budget=Budget(100), certify="exact")
+    paper = paper_search(small.search, tol=1e-3, max_kernels=100, certify="exact")
+    assert ahead.certificate.certified
+    assert ahead.certificate.n_kernels <= paper.certificate.n_kernels
+    assert ahead.certificate.n_kernels <= 2 * len(ahead.nodes)
+
+
+def test_results_do_not_depend_on_chunks_or_threads(monkeypatch):
+    small = small_problem(OrthonormalPolynomial(2), 1, p=3, n=600, alpha=0.005)
+    base = lookahead_search(small.search, tol=1e-4, budget=Budget(100), certify="exact")
+    monkeypatch.setattr(numpy_engine, "_CHUNK_NUMBERS", 500)
+    monkeypatch.setattr(numpy_engine, "_BLOCK_COLUMNS", 3)
+    monkeypatch.setattr(tails, "_TILE_NUMBERS", 2000)
+    monkeypatch.setattr(tails, "_MIN_ROWS_FOR_THREADS", 10**9)
+    monkeypatch.setattr(bound, "_EXPLORE_PREFIXES", 2)
+    cut = lookahead_search(small.search, tol=1e-4, budget=Budget(100), certify="exact")
+    assert cut.nodes == base.nodes
+    np.testing.assert_allclose(cut.residuals, base.residuals, atol=1e-8)
+    assert cut.certificate.dual_bound == pytest.approx(base.certificate.dual_bound, rel=1e-9)
+
+
+def test_a_hull_without_room_is_reported():
+    problem, grid = problem_with(1e-4, 300, 8, ((1, 1), (3, 2)))
+    result = lookahead_search(problem, tol=1e-3, budget=Budget(4), certify="none")
+    assert len(result.nodes) <= 4
+    assert "max_kernels=4" in result.certificate.reason
+    assert grid.is_hull(result.nodes)
+
+
+def test_a_spent_budget_returns_a_valid_model_and_says_so():
+    problem, grid = problem_with(1e-4, 300, 8, ((1, 1), (3, 2)))
+    late = Budget(200, deadline=time.monotonic() - 1.0)
+    result = lookahead_search(problem, tol=1e-3, budget=late, certify="exact")
+    assert grid.is_hull(result.nodes)
+    assert not result.certificate.certified
+    assert "time budget" in result.certificate.reason
+    assert result.certificate.dual_bound == 0.0
+
+
+def test_a_budget_spent_during_the_proof_leaves_the_bound_that_stands(monkeypatch):
+    problem, _ = problem_with(0.01, 300, 8, ((1, 1), (3, 2)))
+    free = lookahead_search(problem, tol=1e-3, budget=Budget(200), certify="exact")
+    calls = []
+
+    class Clock:
+        max_kernels = 200
+        max_explored = 10**6
+
+        def is_spent(self):
+            calls.append(1)
+            return len(calls) > 12
+
+    cut = lookahead_search(problem, tol=1e-3, budget=Clock(), certify="exact")
+    assert cut.certificate.dual_bound <= free.certificate.objective
+    few = lookahead_search(problem, tol=1e-3, budget=Budget(200, max_explored=50), certify="exact")
+    assert few.certificate.kind == "exact"
+    assert 0.0 < few.certificate.dual_bound <= free.certificate.objective
+
+
+def test_a_start_from_a_neighbour_changes_nothing_but_time():
+    small = small_problem(OrthonormalPolynomial(2), 1, p=4, n=200, alpha=0.02)
+    first = lookahead_search(small.search, tol=1e-5, budget=Budget(100), certify="none")
+    nearby = SearchProblem(small.search.engine, small.grid, small.y, 0.014)
+    cold = lookahead_search(nearby, tol=1e-5, budget=Budget(100), certify="none")
+    warm = lookahead_search(
+        nearby,
+        tol=1e-5,
+        budget=Budget(100),
+        certify="none",
+        start=(first.nodes, first.solution.eta),
+    )
+    assert warm.certificate.objective == pytest.approx(cold.certificate.objective, rel=2e-5)
+
+
+def test_an_unknown_tail_proves_nothing():
+    unknown = TailBound.unknown()
+    assert unknown.value == np.inf
+    assert unknown.kind == "none"
