@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from oracles.naive import all_nodes, descendant_sum, node_features
 
-from hikernel.engines import NumpyEngine, tails
+from hikernel.engines import NumpyEngine, tails, tiles
 from hikernel.engines import numpy_engine as module
 from hikernel.engines.memory import available_bytes, require_memory
 from hikernel.errors import MemoryPlanError
@@ -34,7 +34,7 @@ def chunked(request, monkeypatch):
     """Results must not depend on how rows are cut."""
     if request.param == "many chunks":
         monkeypatch.setattr(module, "_CHUNK_NUMBERS", 1)
-        monkeypatch.setattr(tails, "_TILE_NUMBERS", 1)
+        monkeypatch.setattr(tiles, "TILE_NUMBERS", 1)
     return request.param
 
 
@@ -169,6 +169,26 @@ def test_tail_sums_that_overflow_are_infinite():
     engine = NumpyEngine([(1, 1)] * p, levels, np.ones(n), [True] * p)
     alpha = np.array([1.0, -1.0, 2.0, -2.0, 0.5, -0.5])
     assert np.all(np.isposinf(engine.tail_sums([((0, 1),)], alpha, grid.tail_scales())))
+
+
+@pytest.mark.parametrize("max_order", [1, 2, 3])
+def test_tail_sums_of_limited_order_equal_enumeration(chunked, max_order):
+    widths = ((1, 1, 1), (1, 1, 3), (1, 2), (1,), (1, 1))
+    engine, levels, _, _ = make(n=40, widths=widths, constant=(True,) * 5)
+    grid = Grid(geometric_weights([2, 2, 1, 0, 1], 2.0), 1.0, max_order)
+    nodes = [v for v in all_nodes(grid) if v]
+    assert max(len(v) for v in nodes) == max_order
+    alpha = np.random.default_rng(2).standard_normal(engine.n_rows)
+    expected = np.array([descendant_sum(grid, levels, t, alpha) for t in nodes])
+    result = engine.tail_sums(nodes, alpha, grid.tail_scales(), max_order)
+    np.testing.assert_allclose(result, expected, rtol=1e-8)
+    assert np.all(result >= expected * (1 - 1e-14))
+    own = sum(
+        float(np.sum((node_features(levels, v).T @ alpha) ** 2)) / (grid.weight(v) if v else 1) ** 2
+        for v in all_nodes(grid)
+    )
+    total = engine.tail_sums([()], alpha, grid.own_scales(), max_order)
+    np.testing.assert_allclose(total, [own], rtol=1e-8)
 
 
 def test_variables_with_a_single_level_drop_out():

@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hikernel import HKLRegressor
-from hikernel.bases import BASES, Anova, Polynomial
+from hikernel.bases import BASES, Anova, Gaussian, Polynomial
 from hikernel.errors import CertificateWarning, ConvergenceWarning
 
 
@@ -152,6 +152,16 @@ def test_more_columns_than_rows():
     assert np.all(np.isfinite(model.predict(X)))
     model = HKLRegressor(0.1, certify="none").fit(X, y)
     assert np.all(np.isfinite(model.predict(X)))
+
+
+def test_hundreds_of_variables_are_certified_with_max_order():
+    X, y = data(300, p=300)
+    model = HKLRegressor(0.05, max_order=2, tol=1e-2).fit(X, y)
+    assert model.certificate_.certified
+    assert model.certificate_.n_vertices == 1 + 1200 + 16 * 300 * 299 // 2
+    assert "x0 * x1" in set(model.hull_["term"])
+    with pytest.raises(ValueError, match="constant level 0"):
+        HKLRegressor(0.05, max_order=2, basis=Gaussian()).fit(X, y)
 
 
 def test_wide_levels_use_the_dual_form():

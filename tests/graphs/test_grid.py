@@ -11,10 +11,11 @@ from oracles.naive import all_nodes, is_ancestor
 from hikernel.graphs import ROOT, Grid, geometric_weights, node_degree, node_name, node_order
 
 grids = st.builds(
-    lambda levels, base, root: Grid(geometric_weights(levels, base), root),
+    lambda levels, base, root, order: Grid(geometric_weights(levels, base), root, order),
     st.lists(st.integers(0, 3), min_size=1, max_size=4),
     st.sampled_from([0.5, 1.0, 2.0, 4.0]),
     st.sampled_from([0.1, 1.0, 2.0]),
+    st.sampled_from([None, 1, 2, 3]),
 )
 
 
@@ -89,6 +90,15 @@ def test_bad_weights_are_refused(bad):
         Grid(((1.0, 2.0),), root_weight=bad)
     with pytest.raises(ValueError, match="variable 0"):
         Grid(((1.0, bad),))
+
+
+def test_max_order_limits_the_graph():
+    grid = Grid(geometric_weights([4] * 2000, 2.0), max_order=2)
+    assert grid.n_vertices == 1 + 8000 + 16 * 2000 * 1999 // 2
+    assert ((0, 1), (1, 1), (2, 1)) not in grid
+    assert len(grid.children(((0, 1), (1, 1)))) == 2
+    with pytest.raises(ValueError, match="max_order"):
+        Grid(((1.0, 2.0),), max_order=0)
 
 
 def test_level_zero_has_weight_one():

@@ -10,10 +10,11 @@ import numpy as np
 def all_nodes(grid):
     """Every vertex of a grid."""
     ranges = [range(grid.max_level(m) + 1) for m in range(grid.n_variables)]
-    return [
+    nodes = (
         tuple((m, j) for m, j in enumerate(levels) if j > 0)
         for levels in itertools.product(*ranges)
-    ]
+    )
+    return [node for node in nodes if grid.max_order is None or len(node) <= grid.max_order]
 
 
 def is_ancestor(v, w):

@@ -33,6 +33,7 @@ def small_problem(
     root_weight=1.0,
     weighted=False,
     form="auto",
+    max_order=None,
 ):
     """Return a problem with an interaction in it; ``basis`` is one basis for all columns."""
     rng = np.random.default_rng(seed)
@@ -41,7 +42,7 @@ def small_problem(
     y = (y - y.mean()) / y.std()
     weights = rng.integers(1, 4, size=n).astype(float) if weighted else np.ones(n)
     design = Design.fit(X, [basis] * p, weights)
-    grid = Grid(geometric_weights(design.max_levels, weight_base), root_weight)
+    grid = Grid(geometric_weights(design.max_levels, weight_base), root_weight, max_order)
     search = SearchProblem(design.engine(X, weights), grid, y, alpha, form)
     levels = [fitted.transform(X[:, m]) for m, fitted in enumerate(design.bases)]
     return SmallProblem(search, levels, y, weights, grid)

@@ -22,7 +22,7 @@ from hikernel.bases import (
     Spline,
 )
 from hikernel.bases.design import Design
-from hikernel.engines import numpy_engine, tails
+from hikernel.engines import numpy_engine, tiles
 from hikernel.graphs import Grid, geometric_weights
 from hikernel.search import (
     Budget,
@@ -63,6 +63,20 @@ def test_objective_equals_the_twin_on_the_whole_graph(basis, alpha):
     assert result.certificate.certified
     assert result.certificate.objective == pytest.approx(optimum, rel=1e-6)
     assert small.grid.is_hull(result.nodes)
+
+
+@pytest.mark.parametrize("max_order", [1, 2, 3])
+@pytest.mark.parametrize("search", ["lookahead", "paper"])
+def test_the_optimum_of_limited_order(max_order, search):
+    small = small_problem(OrthonormalPolynomial(2), 5, p=4, n=40, alpha=0.003, max_order=max_order)
+    optimum, _ = optimum_of(small)
+    if search == "paper":
+        result = paper_search(small.search, tol=1e-6, max_kernels=200, certify="exact")
+    else:
+        result = lookahead_search(small.search, tol=1e-6, budget=Budget(200), certify="exact")
+    assert result.certificate.certified
+    assert result.certificate.objective == pytest.approx(optimum, rel=1e-6)
+    assert max(len(node) for node in result.nodes) <= max_order
 
 
 def test_both_searches_reach_the_same_objective():
@@ -178,8 +192,8 @@ def test_results_do_not_depend_on_chunks_or_threads(monkeypatch):
     base = lookahead_search(small.search, tol=1e-4, budget=Budget(100), certify="exact")
     monkeypatch.setattr(numpy_engine, "_CHUNK_NUMBERS", 500)
     monkeypatch.setattr(numpy_engine, "_BLOCK_COLUMNS", 3)
-    monkeypatch.setattr(tails, "_TILE_NUMBERS", 2000)
-    monkeypatch.setattr(tails, "_MIN_ROWS_FOR_THREADS", 10**9)
+    monkeypatch.setattr(tiles, "TILE_NUMBERS", 2000)
+    monkeypatch.setattr(tiles, "MIN_ROWS_FOR_THREADS", 10**9)
     monkeypatch.setattr(bound, "_EXPLORE_PREFIXES", 2)
     cut = lookahead_search(small.search, tol=1e-4, budget=Budget(100), certify="exact")
     assert cut.nodes == base.nodes

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from hikernel.engines.limited_tails import LimitedTailSummer
 from hikernel.engines.memory import require_memory
 from hikernel.engines.protocol import FloatArray, Node
 from hikernel.engines.tails import TailSummer
@@ -229,7 +230,11 @@ class NumpyEngine:
         return out
 
     def tail_sums(
-        self, nodes: Sequence[Node], alpha: FloatArray, scales: Sequence[FloatArray]
+        self,
+        nodes: Sequence[Node],
+        alpha: FloatArray,
+        scales: Sequence[FloatArray],
+        max_order: int | None = None,
     ) -> FloatArray:
         """Return the descendant sums U(t) of the nodes, exact, in tiles of pairs of rows."""
         variables = [
@@ -239,7 +244,9 @@ class NumpyEngine:
             ]
             for m in range(len(self._widths))
         ]
-        return TailSummer(variables, scales).sums(nodes, alpha)
+        if max_order is None or max_order >= len(variables):
+            return TailSummer(variables, scales).sums(nodes, alpha)
+        return LimitedTailSummer(variables, scales, max_order).sums(nodes, alpha)
 
     def _factors(self, node: Node) -> list[tuple[int, int]]:
         """Return the (variable, level) pairs whose features are multiplied for a node."""

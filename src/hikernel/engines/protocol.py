@@ -90,12 +90,17 @@ class Engine(Protocol):
         ...
 
     def tail_sums(
-        self, nodes: Sequence[Node], alpha: FloatArray, scales: Sequence[FloatArray]
+        self,
+        nodes: Sequence[Node],
+        alpha: FloatArray,
+        scales: Sequence[FloatArray],
+        max_order: int | None = None,
     ) -> FloatArray:
         """Return U(t), the scaled sum of |a_w|^2 over all descendants w of each node t.
 
         U(t) = sum_ik alpha_i alpha_k prod_m S_{m,t_m}(x_i, x_k), where S_{m,j} = sum over l >= j
         of scales[m][j, l] k_{m,l}. Nothing is sampled; a bound on the rounding error is added, and
-        a sum that overflows is reported as infinity.
+        a sum that overflows is reported as infinity. With ``max_order`` only descendants of at
+        most that many variables count.
         """
         ...

@@ -20,27 +20,19 @@ one product.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from hikernel.engines.protocol import FloatArray, Node
+from hikernel.engines.tiles import TILE_NUMBERS, Tile, cut_tiles, run_tiles, scaled_factor
 
 __all__ = ["TailSummer"]
 
-_TILE_NUMBERS = 2**20
-"""Numbers in each of the large arrays of a tile (8 MiB)."""
-
 _TOO_SMALL = 1e-290
 """S_{m,0} below this is not divided by."""
-
-_MIN_ROWS_FOR_THREADS = 500
-"""Below this many rows starting threads costs more than it saves."""
 
 
 class TailSummer:
@@ -78,9 +70,9 @@ class TailSummer:
             return np.full(len(nodes), self._constant * square)
         plan = _Plan.of(nodes, self._varying)
         factors = [self._factor(m, j, len(alpha)) for m, j in plan.pairs]
-        tiles = list(_tiles(len(alpha), len(plan.pairs)))
+        tiles = cut_tiles(len(alpha), len(plan.pairs))
 
-        def work(tile: tuple[slice, slice]) -> FloatArray:
+        def work(tile: Tile) -> FloatArray:
             rows, cols = tile
             weight = np.outer(alpha[rows], alpha[cols])
             if rows.start != cols.start:
@@ -91,7 +83,7 @@ class TailSummer:
             return plan.tile_sums(stack.reshape(len(stack), -1), weight.ravel())
 
         total = np.zeros(len(nodes))
-        for part in _threaded(work, tiles, len(alpha)):
+        for part in run_tiles(work, tiles, len(alpha)):
             total += part
         total = np.maximum(total, 0.0) + self._rounding(plan, factors, tiles, alpha)
         total *= self._constant
@@ -102,7 +94,7 @@ class TailSummer:
         self,
         plan: _Plan,
         factors: list[FloatArray],
-        tiles: list[tuple[slice, slice]],
+        tiles: list[Tile],
         alpha: FloatArray,
     ) -> FloatArray:
         """Return a bound on the rounding error of the sums.
@@ -123,13 +115,8 @@ class TailSummer:
 
     def _factor(self, variable: int, level: int, n_rows: int) -> FloatArray:
         """Return F with S_{m,j}(x_i, x_k) = (F F')_ik."""
-        columns = []
-        for block, scale in zip(
-            self._variables[variable][level:], self._scales[variable][level, level:], strict=True
-        ):
-            features = np.ones((n_rows, 1)) if block is None else block
-            columns.append(np.sqrt(scale) * features)
-        return np.hstack(columns)
+        levels, scales = self._variables[variable], self._scales[variable]
+        return scaled_factor(levels[level:], scales[level, level:], n_rows)
 
 
 @dataclass(frozen=True)
@@ -203,7 +190,7 @@ class _Plan:
         for target, row in zip(ratios[1:], self.lasts, strict=True):
             np.divide(stack[row], stack[self.zero_of[row]], out=target)
         out = np.empty(len(self.pick_rest))
-        block = max(1, _TILE_NUMBERS // stack.shape[1])
+        block = max(1, TILE_NUMBERS // stack.shape[1])
         for start in range(0, len(self.rests), block):
             rests = self.rests[start : start + block]
             left = np.empty((len(rests), stack.shape[1]))
@@ -227,28 +214,3 @@ class _Plan:
                 chosen[self.zero_of[row]] = row
             out[i] = weight @ np.multiply.reduce(stack[chosen], axis=0)
         return out
-
-
-def _tiles(n: int, n_stacked: int) -> Iterator[tuple[slice, slice]]:
-    """Cut the pairs i <= k into square tiles."""
-    side = max(16, min(n, int(np.sqrt(_TILE_NUMBERS / n_stacked))))
-    cuts = [slice(s, min(s + side, n)) for s in range(0, n, side)]
-    for i, rows in enumerate(cuts):
-        for cols in cuts[i:]:
-            yield rows, cols
-
-
-def _threaded(
-    work: Callable[[tuple[slice, slice]], FloatArray],
-    tiles: list[tuple[slice, slice]],
-    n_rows: int,
-) -> Iterator[FloatArray]:
-    """Yield the results of all tiles, in order; one tile per core at a time, BLAS kept to one."""
-    if n_rows < _MIN_ROWS_FOR_THREADS:
-        yield from map(work, tiles)
-        return
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(os.cpu_count()) as pool:
-        # A window keeps the number of waiting results small.
-        window = 4 * (os.cpu_count() or 1)
-        for start in range(0, len(tiles), window):
-            yield from pool.map(work, tiles[start : start + window])

@@ -7,7 +7,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from hikernel.bases.parameters import check_integer
+from hikernel.bases.parameters import check_integer, check_optional_integer
 from hikernel.estimators.progress import PathProgress
 from hikernel.estimators.validation import (
     check_number,
@@ -33,6 +33,7 @@ def hkl_path(
     sample_weight: Any = None,
     basis: Any = "auto",
     degree: int = 4,
+    max_order: int | None = None,
     weight_base: float = 2.0,
     root_weight: float = 1.0,
     search: str = "lookahead",
@@ -62,7 +63,7 @@ def hkl_path(
     certify : {"none", "auto", "exact"}, default="none"
         As for the estimator, but a path does not bound the tail unless asked: that costs seconds
         per alpha, and is best done for the alpha one keeps.
-    basis, degree, weight_base, root_weight, search, max_kernels, tol, time_budget
+    basis, degree, max_order, weight_base, root_weight, search, max_kernels, tol, time_budget
         As for the estimator; ``time_budget`` is for the whole path.
     verbose : int or bool, default=0
         1 or True shows a progress bar with alpha, terms, explained variance and gap.
@@ -87,6 +88,7 @@ def hkl_path(
     """
     settings = check_search(search, tol, max_kernels, certify, time_budget)
     check_integer("degree", degree, 1)
+    check_optional_integer("max_order", max_order, 1, "any number of variables")
     check_integer("n_alphas", n_alphas, 1)
     check_integer("verbose", int(verbose), 0)
     check_number("eps", eps, above=0.0, below=1.0)
@@ -103,6 +105,7 @@ def hkl_path(
         y,
         weights,
         resolve_bases(basis, degree, X.shape[1], names),
+        max_order=max_order,
         weight_base=weight_base,
         root_weight=root_weight,
     )

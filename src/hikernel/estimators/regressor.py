@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hikernel.bases.parameters import check_integer
+from hikernel.bases.parameters import check_integer, check_optional_integer
 from hikernel.engines.protocol import FloatArray
 from hikernel.errors import CertificateWarning, ConvergenceWarning
 from hikernel.estimators.progress import SearchProgress
@@ -52,6 +52,9 @@ class HKLRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # unty
         contains every variable.
     degree : int, default=4
         Highest level of a variable, for bases given by name that have one.
+    max_order : int, optional
+        How many variables may interact in a term; any number by default. With it the proof works
+        for thousands of variables.
     weight_base : float, default=2.0
         Weight d_v of a term is the product over its variables of weight_base^level. Below 1
         deeper terms are cheaper, which large graphs make hard to search and to prove.
@@ -127,6 +130,7 @@ class HKLRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # unty
         *,
         basis: Any = "auto",
         degree: int = 4,
+        max_order: int | None = None,
         weight_base: float = 2.0,
         root_weight: float = 1.0,
         search: str = "lookahead",
@@ -139,6 +143,7 @@ class HKLRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # unty
         self.alpha = alpha
         self.basis = basis
         self.degree = degree
+        self.max_order = max_order
         self.weight_base = weight_base
         self.root_weight = root_weight
         self.search = search
@@ -173,6 +178,7 @@ class HKLRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # unty
             y,
             weights,
             resolve_bases(self.basis, self.degree, X.shape[1], names),
+            max_order=self.max_order,
             weight_base=self.weight_base,
             root_weight=self.root_weight,
         )
@@ -205,6 +211,7 @@ class HKLRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # unty
         remedy = "Without a penalty nothing is selected."
         check_number("alpha", self.alpha, above=1e-100, remedy=remedy)
         check_integer("degree", self.degree, 1)
+        check_optional_integer("max_order", self.max_order, 1, "any number of variables")
         check_number("weight_base", self.weight_base, above=0.0)
         check_number("root_weight", self.root_weight, above=0.0)
         check_integer("verbose", int(self.verbose), 0)

@@ -46,12 +46,17 @@ class Grid:
     root_weight : float
         d of the root alone. It breaks the product form at the root only, and no descendant sum
         of another vertex contains the root.
+    max_order : int or None
+        How many variables may interact; None for any number.
     """
 
     level_weights: tuple[tuple[float, ...], ...]
     root_weight: float = 1.0
+    max_order: int | None = None
 
     def __post_init__(self) -> None:
+        if self.max_order is not None and self.max_order < 1:
+            raise ValueError(f"max_order must be at least 1 or None, got {self.max_order!r}.")
         if not _SMALLEST <= self.root_weight <= _LARGEST:
             raise ValueError(
                 f"root_weight must lie between {_SMALLEST:g} and {_LARGEST:g}, "
@@ -77,7 +82,13 @@ class Grid:
     @property
     def n_vertices(self) -> int:
         """Number of vertices, a Python int: it exceeds 10^30 for p = 50 and q = 3."""
-        return math.prod(len(weights) for weights in self.level_weights)
+        limit = self.n_variables if self.max_order is None else self.max_order
+        # Coefficients of prod_m (1 + q_m z), cut at z^limit: vertices by order.
+        by_order = [1] + [0] * min(limit, self.n_variables)
+        for weights in self.level_weights:
+            for k in range(len(by_order) - 1, 0, -1):
+                by_order[k] += (len(weights) - 1) * by_order[k - 1]
+        return sum(by_order)
 
     def max_level(self, variable: int) -> int:
         """Return q_m."""
@@ -87,6 +98,8 @@ class Grid:
         if not isinstance(node, tuple):
             return False
         variables = [m for m, _ in node]
+        if self.max_order is not None and len(variables) > self.max_order:
+            return False
         return sorted(set(variables)) == variables and all(
             0 <= m < self.n_variables and 1 <= j <= self.max_level(m) for m, j in node
         )
@@ -108,10 +121,11 @@ class Grid:
     def children(self, node: Node) -> list[Node]:
         """Return the nodes with one level raised by one."""
         present = dict(node)
+        full = self.max_order is not None and len(present) >= self.max_order
         out = []
         for m in range(self.n_variables):
             j = present.get(m, 0)
-            if j < self.max_level(m):
+            if j < self.max_level(m) and (j > 0 or not full):
                 out.append(tuple(sorted({**present, m: j + 1}.items())))
         return out
 

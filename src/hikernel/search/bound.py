@@ -135,7 +135,8 @@ class _TailSearch:
         open_sets: list[Support] = [(m,) for m in self._variables]
         size = 1
         reason = "Every kernel outside the hull is bounded."
-        while open_sets:
+        limit = self._graph.max_order or self._graph.n_variables
+        while open_sets and size <= limit:
             bounds = dict(zip(open_sets, self._bounds(open_sets), strict=True))
             opened = [s for s, u in bounds.items() if u > self._solved.level or s in self._forced]
             if size > 1:

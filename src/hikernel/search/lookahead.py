@@ -142,7 +142,8 @@ class _Lookahead:
         if self._all_pairs:
             prefixes.update(dict.fromkeys((pair,) for pair in self._pairs))
         prefixes.update(dict.fromkeys(hull))
-        listed = list(prefixes)
+        limit = self._problem.graph.max_order
+        listed = [node for node in prefixes if limit is None or len(node) < limit]
         squares = self._problem.engine.extension_squares(listed, solved.dual.alpha)
         weights = np.array([self._problem.graph.weight(node) if node else 1.0 for node in listed])
         ratios = squares / np.outer(weights, self._pair_weights) ** 2

@@ -117,11 +117,14 @@ class SearchProblem:
 
     def tail_sums(self, nodes: list[Node], dual: DualPoint) -> FloatArray:
         """Return U(t) of the nodes for a dual point."""
-        return self.engine.tail_sums(nodes, dual.alpha, self.graph.tail_scales())
+        return self.engine.tail_sums(
+            nodes, dual.alpha, self.graph.tail_scales(), self.graph.max_order
+        )
 
     def total_score(self, dual: DualPoint) -> float:
         """Return the sum over the whole graph of |a_w|^2 / prod_m d_{m,w_m}^2."""
-        return float(self.engine.tail_sums([ROOT], dual.alpha, self.graph.own_scales())[0])
+        scales = self.graph.own_scales()
+        return float(self.engine.tail_sums([ROOT], dual.alpha, scales, self.graph.max_order)[0])
 
     def bounds_tail(self, certify: Certify) -> bool:
         """Return whether the tail is to be bounded exactly, at a cost quadratic in the rows."""

@@ -93,6 +93,7 @@ class TrainingProblem:
         weights: FloatArray,
         bases: Sequence[Basis],
         *,
+        max_order: int | None,
         weight_base: float,
         root_weight: float,
     ) -> TrainingProblem:
@@ -106,15 +107,22 @@ class TrainingProblem:
             Target, and weights that are zero or positive.
         bases : sequence of Basis
             One per column.
+        max_order : int or None
+            How many variables may interact.
         weight_base, root_weight : float
             Weights of the graph.
         """
         design = Design.fit(X, bases, weights)
+        if max_order is not None and not all(basis.constant_level for basis in design.bases):
+            raise ValueError(
+                "max_order needs bases with a constant level 0: without one every term contains "
+                "every variable. Pass constant_level=True to the basis, or give it by name."
+            )
         used = weights > 0
         scaler = Standardizer.fit(y[used], normalised(weights[used]))
         return cls(
             design=design,
-            graph=Grid(geometric_weights(design.max_levels, weight_base), root_weight),
+            graph=Grid(geometric_weights(design.max_levels, weight_base), root_weight, max_order),
             engine=design.engine(X[used], weights[used]),
             y=scaler.transform(y[used]),
             center=scaler.center,

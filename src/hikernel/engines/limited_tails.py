@@ -1,0 +1,196 @@
+"""Descendant sums with a limit on how many variables interact.
+
+With ``max_order`` K only descendants of at most K variables count. For a node t of order s and
+r = K - s, with constant level 0 and rho_m = sum_{l >= 1} scales_m[0, l] k_{m,l},
+
+    U(t) = sum_ik alpha_i alpha_k prod_{m in t} S_{m,t_m} E_r({rho_m : m not in t}),
+
+E_r the sum of the elementary symmetric polynomials e_0 + ... + e_r. Leaving variables out of them
+is a short recursion, e_k(without m) = e_k - rho_m e_{k-1}(without m), so that for t = rest + (m, j)
+
+    U(t) = sum_{a <= r} left_a @ right_a',
+    left_a = alpha alpha' prod_{rest} S E_{r-a}(without rest),   right_a = S_{m,j} (-rho_m)^a
+
+is r + 1 matrix products. The e_k of all variables are accumulated one variable at a time: only the
+S_{m,j} of the nodes are held, however many variables there are.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+
+from hikernel.engines.protocol import FloatArray, Node
+from hikernel.engines.tiles import cut_tiles, run_tiles, scaled_factor
+
+__all__ = ["LimitedTailSummer"]
+
+
+class LimitedTailSummer:
+    """Sums over the descendants of limited order; level 0 of every variable must be constant.
+
+    Parameters
+    ----------
+    variables : sequence of sequence of (ndarray of shape (n, r) or None)
+        Level features per variable; level 0 is None, identically one.
+    scales : sequence of ndarray of shape (q_m + 1, q_m + 1)
+        ``scales[m][j, l]``, zero for l < j, one at [0, 0].
+    max_order : int
+        K.
+    """
+
+    def __init__(
+        self,
+        variables: Sequence[Sequence[FloatArray | None]],
+        scales: Sequence[FloatArray],
+        max_order: int,
+    ) -> None:
+        self._variables = variables
+        self._scales = scales
+        self._max_order = max_order
+
+    def sums(self, nodes: Sequence[Node], alpha: FloatArray) -> FloatArray:
+        """Return U(t), rounded up, for the nodes, shape (len(nodes),); infinity on overflow."""
+        out = np.zeros(len(nodes))
+        for order in sorted({len(node) for node in nodes}):
+            index = [i for i, node in enumerate(nodes) if len(node) == order]
+            if order <= self._max_order:
+                out[index] = self._of_one_order([nodes[i] for i in index], alpha)
+        out[~np.isfinite(out)] = np.inf
+        return out
+
+    def _of_one_order(self, nodes: list[Node], alpha: FloatArray) -> FloatArray:
+        plan = _OrderPlan(nodes, self._max_order)
+        n = len(alpha)
+        factors = [self._factor(m, j, n) for m, j in plan.pairs]
+        excess = [self._factor(m, None, n) for m in plan.variables]
+        others = [
+            self._factor(m, None, n)
+            for m in range(len(self._variables))
+            if len(self._variables[m]) > 1 and m not in plan.position
+        ]
+        if plan.depth == 1 and others:
+            others = [np.hstack(others)]  # e_1 is their sum: one product for all of them
+        tiles = cut_tiles(n, len(factors) + len(excess) + 4)
+
+        def work(tile: tuple[slice, slice]) -> FloatArray:
+            rows, cols = tile
+            weight = np.outer(alpha[rows], alpha[cols])
+            if rows.start != cols.start:
+                weight *= 2.0
+
+            def kernel(factor: FloatArray) -> FloatArray:
+                return np.asarray(factor[rows] @ factor[cols].T).ravel()
+
+            return plan.sums(kernel, factors, excess, others, weight.ravel(), exact=True)
+
+        total = np.zeros(len(nodes))
+        for part in run_tiles(work, tiles, n):
+            total += part
+
+        def diagonal(factor: FloatArray) -> FloatArray:
+            return np.asarray(np.einsum("ij,ij->i", factor, factor))
+
+        # The terms add up to at most n sum_i alpha_i^2 K_ii, with nothing left out of the e_k.
+        with np.errstate(over="ignore", invalid="ignore"):
+            size = plan.sums(diagonal, factors, excess, others, alpha**2, exact=False)
+            rows, cols = tiles[0]
+            length = (rows.stop - rows.start) * (cols.stop - cols.start)
+            width = sum(f.shape[1] for f in [*factors, *excess, *others])
+            gamma = np.finfo(float).eps * (length + len(tiles) + 4 * width)
+            return np.asarray(np.maximum(total, 0.0) + gamma * n * size)
+
+    def _factor(self, variable: int, level: int | None, n_rows: int) -> FloatArray:
+        """Return F with S_{m,j} = F F', or rho_m = F F' for level None."""
+        levels, scale = self._variables[variable], self._scales[variable]
+        if level is None:
+            return scaled_factor(levels[1:], scale[0, 1:], n_rows)
+        return scaled_factor(levels[level:], scale[level, level:], n_rows)
+
+
+class _OrderPlan:
+    """Nodes of one order s: rests, last factors, and where the variables stand."""
+
+    def __init__(self, nodes: list[Node], max_order: int) -> None:
+        order = len(nodes[0])
+        self.depth = max_order - order
+        variables = sorted({m for node in nodes for m, _ in node})
+        self.variables = variables
+        self.position = {m: i for i, m in enumerate(variables)}
+        pairs: dict[tuple[int, int], int] = {}
+        for node in nodes:
+            for pair in node:
+                pairs.setdefault(pair, len(pairs))
+        self.pairs = list(pairs)
+        rests: dict[Node, int] = {}
+        lasts: dict[tuple[int, int], int] = {}
+        self._pick_rest = np.empty(len(nodes), dtype=np.intp)
+        self._pick_last = np.empty(len(nodes), dtype=np.intp)
+        for i, node in enumerate(nodes):
+            self._pick_rest[i] = rests.setdefault(node[:-1], len(rests))
+            self._pick_last[i] = lasts.setdefault(node[-1], len(lasts)) if node else 0
+        self._rests = [[(pairs[pair], self.position[pair[0]]) for pair in rest] for rest in rests]
+        self._lasts = [(pairs[pair], self.position[pair[0]]) for pair in lasts]
+
+    def sums(
+        self,
+        kernel: Callable[[FloatArray], FloatArray],
+        factors: Sequence[FloatArray],
+        excess: Sequence[FloatArray],
+        others: Sequence[FloatArray],
+        weight: FloatArray,
+        *,
+        exact: bool,
+    ) -> FloatArray:
+        """Return the sums over the pairs of rows that ``kernel`` evaluates.
+
+        ``exact`` leaves the node's own variables out of the symmetric polynomials; otherwise
+        nothing is left out and no sign is negative, which bounds the size of all terms.
+        """
+        levels = [kernel(factor) for factor in factors]
+        rhos = [kernel(factor) for factor in excess]
+        # One variable at a time: the kernels of the others are never held together.
+        symmetric = _symmetric(itertools.chain(rhos, map(kernel, others)), self.depth, len(weight))
+        sign = -1.0 if exact else 1.0
+        out = np.zeros(len(self._pick_rest))
+        left = np.empty((self.depth + 1, len(self._rests), len(weight)))
+        for r, rest in enumerate(self._rests):
+            inner = symmetric
+            base = weight.copy()
+            for pair, variable in rest:
+                base *= levels[pair]
+                if exact:
+                    inner = _without(inner, rhos[variable])
+            partial = np.cumsum(inner, axis=0)
+            for a in range(self.depth + 1):
+                np.multiply(base, partial[self.depth - a], out=left[a, r])
+        if not self._lasts:  # the root alone
+            return np.array([float(np.sum(left[0, 0]))] * len(out))
+        right = np.array([levels[pair] for pair, _ in self._lasts])
+        slopes = np.array([sign * rhos[variable] for _, variable in self._lasts])
+        products = np.zeros((len(self._rests), len(self._lasts)))
+        for a in range(self.depth + 1):
+            products += left[a] @ right.T
+            right *= slopes
+        return np.asarray(products[self._pick_rest, self._pick_last])
+
+
+def _symmetric(rhos: Iterable[FloatArray], depth: int, n_pairs: int) -> FloatArray:
+    """Return e_0, ..., e_depth of the rhos, shape (depth + 1, n_pairs)."""
+    out = np.zeros((depth + 1, n_pairs))
+    out[0] = 1.0
+    if depth:
+        for rho in rhos:
+            for k in range(depth, 0, -1):
+                out[k] += rho * out[k - 1]
+    return out
+
+
+def _without(symmetric: FloatArray, rho: FloatArray) -> FloatArray:
+    """Return the e_k with one variable left out."""
+    out = symmetric.copy()
+    for k in range(1, len(out)):
+        out[k] -= rho * out[k - 1]
+    return out

@@ -1,0 +1,54 @@
+"""Pairs of rows in tiles, on all cores, and the factors of their kernels."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from hikernel.engines.protocol import FloatArray
+
+__all__ = ["TILE_NUMBERS", "Tile", "cut_tiles", "run_tiles", "scaled_factor"]
+
+Tile = tuple[slice, slice]
+
+TILE_NUMBERS = 2**20
+"""Numbers in each of the large arrays of a tile (8 MiB)."""
+
+MIN_ROWS_FOR_THREADS = 500
+"""Below this many rows starting threads costs more than it saves."""
+
+
+def cut_tiles(n: int, n_stacked: int) -> list[Tile]:
+    """Cut the pairs i <= k of n rows into square tiles, for ``n_stacked`` numbers a pair."""
+    side = max(16, min(n, int(np.sqrt(TILE_NUMBERS / max(1, n_stacked)))))
+    cuts = [slice(s, min(s + side, n)) for s in range(0, n, side)]
+    return [(rows, cols) for i, rows in enumerate(cuts) for cols in cuts[i:]]
+
+
+def run_tiles(
+    work: Callable[[Tile], FloatArray], tiles: list[Tile], n_rows: int
+) -> Iterator[FloatArray]:
+    """Yield the results of all tiles, in order; one tile per core at a time, BLAS kept to one."""
+    if n_rows < MIN_ROWS_FOR_THREADS:
+        yield from map(work, tiles)
+        return
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(os.cpu_count()) as pool:
+        # A window keeps the number of waiting results small.
+        window = 4 * (os.cpu_count() or 1)
+        for start in range(0, len(tiles), window):
+            yield from pool.map(work, tiles[start : start + window])
+
+
+def scaled_factor(
+    levels: Sequence[FloatArray | None], scales: FloatArray, n_rows: int
+) -> FloatArray:
+    """Return F with F F' = sum_l scales_l k_l; None stands for the kernel that is one."""
+    columns = []
+    for block, scale in zip(levels, scales, strict=True):
+        features = np.ones((n_rows, 1)) if block is None else block
+        columns.append(np.sqrt(scale) * features)
+    return np.hstack(columns)
