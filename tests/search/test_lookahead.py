@@ -258,3 +258,29 @@ def test_an_unknown_tail_proves_nothing():
     unknown = TailBound.unknown()
     assert unknown.value == np.inf
     assert unknown.kind == "none"
+
+
+def test_statistical_bounds_certify_what_exact_bounds_do():
+    term = ((2, 2), (4, 1))
+    problem, _ = problem_with(0.03, 3000, 8, term)
+    exact = lookahead_search(problem, tol=1e-2, budget=Budget(100), certify="exact")
+    chance = lookahead_search(problem, tol=1e-2, budget=Budget(100), certify="statistical")
+    assert exact.certificate.kind == "exact"
+    assert exact.certificate.confidence == 1.0
+    assert chance.certificate.kind == "statistical"
+    assert chance.certificate.confidence == pytest.approx(0.95)
+    assert chance.certificate.certified
+    assert "95 % confidence" in chance.certificate.explain()
+    assert chance.nodes == exact.nodes
+    assert chance.certificate.dual_bound <= exact.certificate.objective
+
+
+def test_auto_chooses_by_size(monkeypatch):
+    problem, _ = problem_with(0.03, 300, 4, ((0, 1),))
+    assert problem.tail_mode("auto") == "exact"
+    monkeypatch.setattr("hikernel.search.problem.AUTO_WORK", 10)
+    assert problem.tail_mode("auto") == "statistical"
+    monkeypatch.setattr("hikernel.search.problem.AUTO_SKETCH_WORK", 10)
+    assert problem.tail_mode("auto") == "none"
+    assert problem.tail_mode("statistical") == "statistical"
+    assert problem.tail_mode("exact") == "exact"

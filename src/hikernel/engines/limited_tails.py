@@ -23,7 +23,8 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 
 from hikernel.engines.protocol import FloatArray, Node
-from hikernel.engines.tiles import cut_tiles, run_tiles, scaled_factor
+from hikernel.engines.sketch import run_draws
+from hikernel.engines.tiles import cut_tiles, in_threads, scaled_factor
 
 __all__ = ["LimitedTailSummer"]
 
@@ -61,9 +62,38 @@ class LimitedTailSummer:
         out[~np.isfinite(out)] = np.inf
         return out
 
-    def _of_one_order(self, nodes: list[Node], alpha: FloatArray) -> FloatArray:
+    def draws(
+        self, nodes: Sequence[Node], alpha: FloatArray, n_draws: int, seed: int
+    ) -> FloatArray:
+        """Return independent y_t with E y_t^2 = U(t), shape (n_draws, len(nodes))."""
+        out = np.zeros((n_draws, len(nodes)))
+        for order in sorted({len(node) for node in nodes}):
+            index = [i for i, node in enumerate(nodes) if len(node) == order]
+            if order <= self._max_order:
+                part = [nodes[i] for i in index]
+                out[:, index] = self._draws_of_one_order(part, alpha, n_draws, seed)
+        return out
+
+    def _draws_of_one_order(
+        self, nodes: list[Node], alpha: FloatArray, n_draws: int, seed: int
+    ) -> FloatArray:
         plan = _OrderPlan(nodes, self._max_order)
-        n = len(alpha)
+        factors, excess, others = self._all_factors(plan, len(alpha))
+        every = [*factors, *excess, *others]
+        position = {id(factor): k for k, factor in enumerate(every)}
+
+        def draw(rows: slice, signs: dict[int, FloatArray]) -> FloatArray:
+            def signed(factor: FloatArray) -> FloatArray:
+                return np.asarray(factor[rows] @ signs[position[id(factor)]])
+
+            return plan.sums(signed, factors, excess, others, alpha[rows], exact=True)
+
+        return run_draws(draw, every, len(alpha), n_draws, seed)
+
+    def _all_factors(
+        self, plan: _OrderPlan, n: int
+    ) -> tuple[list[FloatArray], list[FloatArray], list[FloatArray]]:
+        """Return the factors of the nodes' levels, of their rho_m, and of the others' rho_m."""
         factors = [self._factor(m, j, n) for m, j in plan.pairs]
         excess = [self._factor(m, None, n) for m in plan.variables]
         others = [
@@ -71,8 +101,16 @@ class LimitedTailSummer:
             for m in range(len(self._variables))
             if len(self._variables[m]) > 1 and m not in plan.position
         ]
-        if plan.depth == 1 and others:
+        if plan.depth == 0:
+            others = []  # no further variable may join
+        elif plan.depth == 1 and others:
             others = [np.hstack(others)]  # e_1 is their sum: one product for all of them
+        return factors, excess, others
+
+    def _of_one_order(self, nodes: list[Node], alpha: FloatArray) -> FloatArray:
+        plan = _OrderPlan(nodes, self._max_order)
+        n = len(alpha)
+        factors, excess, others = self._all_factors(plan, n)
         tiles = cut_tiles(n, len(factors) + len(excess) + 4)
 
         def work(tile: tuple[slice, slice]) -> FloatArray:
@@ -87,7 +125,7 @@ class LimitedTailSummer:
             return plan.sums(kernel, factors, excess, others, weight.ravel(), exact=True)
 
         total = np.zeros(len(nodes))
-        for part in run_tiles(work, tiles, n):
+        for part in in_threads(work, tiles, n):
             total += part
 
         def diagonal(factor: FloatArray) -> FloatArray:

@@ -237,6 +237,23 @@ class NumpyEngine:
         max_order: int | None = None,
     ) -> FloatArray:
         """Return the descendant sums U(t) of the nodes, exact, in tiles of pairs of rows."""
+        return self._summer(scales, max_order).sums(nodes, alpha)
+
+    def tail_draws(
+        self,
+        nodes: Sequence[Node],
+        alpha: FloatArray,
+        scales: Sequence[FloatArray],
+        max_order: int | None,
+        n_draws: int,
+        seed: int,
+    ) -> FloatArray:
+        """Return independent random y_t with E y_t^2 = U(t)."""
+        return self._summer(scales, max_order).draws(nodes, alpha, n_draws, seed)
+
+    def _summer(
+        self, scales: Sequence[FloatArray], max_order: int | None
+    ) -> TailSummer | LimitedTailSummer:
         variables = [
             [
                 self._columns[:, self._spans[m, j]] if (m, j) in self._spans else None
@@ -245,8 +262,8 @@ class NumpyEngine:
             for m in range(len(self._widths))
         ]
         if max_order is None or max_order >= len(variables):
-            return TailSummer(variables, scales).sums(nodes, alpha)
-        return LimitedTailSummer(variables, scales, max_order).sums(nodes, alpha)
+            return TailSummer(variables, scales)
+        return LimitedTailSummer(variables, scales, max_order)
 
     def _factors(self, node: Node) -> list[tuple[int, int]]:
         """Return the (variable, level) pairs whose features are multiplied for a node."""

@@ -104,3 +104,18 @@ class Engine(Protocol):
         most that many variables count.
         """
         ...
+
+    def tail_draws(
+        self,
+        nodes: Sequence[Node],
+        alpha: FloatArray,
+        scales: Sequence[FloatArray],
+        max_order: int | None,
+        n_draws: int,
+        seed: int,
+    ) -> FloatArray:
+        """Return independent random y_t with E y_t^2 = U(t), shape (n_draws, len(nodes)).
+
+        Linear in the number of rows, where the exact sums are quadratic.
+        """
+        ...

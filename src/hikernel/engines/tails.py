@@ -27,7 +27,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hikernel.engines.protocol import FloatArray, Node
-from hikernel.engines.tiles import TILE_NUMBERS, Tile, cut_tiles, run_tiles, scaled_factor
+from hikernel.engines.sketch import run_draws
+from hikernel.engines.tiles import TILE_NUMBERS, Tile, cut_tiles, in_threads, scaled_factor
 
 __all__ = ["TailSummer"]
 
@@ -83,12 +84,26 @@ class TailSummer:
             return plan.tile_sums(stack.reshape(len(stack), -1), weight.ravel())
 
         total = np.zeros(len(nodes))
-        for part in run_tiles(work, tiles, len(alpha)):
+        for part in in_threads(work, tiles, len(alpha)):
             total += part
         total = np.maximum(total, 0.0) + self._rounding(plan, factors, tiles, alpha)
         total *= self._constant
         total[~np.isfinite(total)] = np.inf
         return total
+
+    def draws(
+        self, nodes: Sequence[Node], alpha: FloatArray, n_draws: int, seed: int
+    ) -> FloatArray:
+        """Return independent y_t with E y_t^2 = U(t), shape (n_draws, len(nodes))."""
+        plan = _Plan.of(nodes, self._varying)
+        factors = [self._factor(m, j, len(alpha)) for m, j in plan.pairs]
+
+        def draw(rows: slice, signs: dict[int, FloatArray]) -> FloatArray:
+            stack = np.array([factor[rows] @ signs[k] for k, factor in enumerate(factors)])
+            return plan.tile_sums(stack, alpha[rows])
+
+        found = run_draws(draw, factors, len(alpha), n_draws, seed)
+        return np.asarray(np.sqrt(self._constant) * found)
 
     def _rounding(
         self,

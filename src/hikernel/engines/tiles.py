@@ -5,15 +5,17 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 from hikernel.engines.protocol import FloatArray
 
-__all__ = ["TILE_NUMBERS", "Tile", "cut_tiles", "run_tiles", "scaled_factor"]
+__all__ = ["TILE_NUMBERS", "Tile", "cut_tiles", "in_threads", "scaled_factor"]
 
 Tile = tuple[slice, slice]
+Job = TypeVar("Job")
 
 TILE_NUMBERS = 2**20
 """Numbers in each of the large arrays of a tile (8 MiB)."""
@@ -29,18 +31,18 @@ def cut_tiles(n: int, n_stacked: int) -> list[Tile]:
     return [(rows, cols) for i, rows in enumerate(cuts) for cols in cuts[i:]]
 
 
-def run_tiles(
-    work: Callable[[Tile], FloatArray], tiles: list[Tile], n_rows: int
+def in_threads(
+    work: Callable[[Job], FloatArray], jobs: list[Job], n_rows: int
 ) -> Iterator[FloatArray]:
-    """Yield the results of all tiles, in order; one tile per core at a time, BLAS kept to one."""
+    """Yield the results of all jobs, in order; one per core at a time, BLAS kept to one."""
     if n_rows < MIN_ROWS_FOR_THREADS:
-        yield from map(work, tiles)
+        yield from map(work, jobs)
         return
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(os.cpu_count()) as pool:
         # A window keeps the number of waiting results small.
         window = 4 * (os.cpu_count() or 1)
-        for start in range(0, len(tiles), window):
-            yield from pool.map(work, tiles[start : start + window])
+        for start in range(0, len(jobs), window):
+            yield from pool.map(work, jobs[start : start + window])
 
 
 def scaled_factor(

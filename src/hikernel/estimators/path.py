@@ -41,6 +41,7 @@ def hkl_path(
     tol: float = 1e-3,
     certify: str = "none",
     time_budget: float | None = None,
+    random_state: Any = 0,
     verbose: int = 0,
 ) -> Path:
     """Solve the problem of :class:`~hikernel.HKLRegressor` for a whole path of alphas.
@@ -60,11 +61,13 @@ def hkl_path(
         Last over first alpha of the automatic grid.
     sample_weight : array-like of shape (n_samples,), optional
         Weights, zero or positive.
-    certify : {"none", "auto", "exact"}, default="none"
+    certify : {"none", "auto", "exact", "statistical"}, default="none"
         As for the estimator, but a path does not bound the tail unless asked: that costs seconds
         per alpha, and is best done for the alpha one keeps.
     basis, degree, max_order, weight_base, root_weight, search, max_kernels, tol, time_budget
         As for the estimator; ``time_budget`` is for the whole path.
+    random_state : int, RandomState or None, default=0
+        Seed of the draws behind statistical bounds. The model does not depend on it.
     verbose : int or bool, default=0
         1 or True shows a progress bar with alpha, terms, explained variance and gap.
 
@@ -86,7 +89,7 @@ def hkl_path(
     >>> bool(table["explained"].is_monotonic_increasing)
     True
     """
-    settings = check_search(search, tol, max_kernels, certify, time_budget)
+    settings = check_search(search, tol, max_kernels, certify, time_budget, random_state)
     check_integer("degree", degree, 1)
     check_optional_integer("max_order", max_order, 1, "any number of variables")
     check_integer("n_alphas", n_alphas, 1)

@@ -10,6 +10,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from hikernel.bases import Basis, make_basis
@@ -102,23 +103,31 @@ def warn_of_lost_columns(X: FloatArray, design: Design, names: Sequence[str]) ->
 
 
 def check_search(
-    search: str, tol: float, max_kernels: int, certify: str, time_budget: float | None
+    search: str,
+    tol: float,
+    max_kernels: int,
+    certify: str,
+    time_budget: float | None,
+    random_state: Any,
 ) -> SearchSettings:
     """Return the settings of a search, or say what is wrong with them."""
     check_choice("search", search, ["lookahead", "paper"])
     check_integer("max_kernels", max_kernels, 1)
     check_number("tol", tol, above=1e-13, below=1.0)
-    check_choice("certify", certify, ["auto", "exact", "none"])
+    check_choice("certify", certify, ["auto", "exact", "statistical", "none"])
     if time_budget is not None:
         check_number("time_budget", time_budget, above=0.0)
         if search == "paper":
             raise ValueError('time_budget works with search="lookahead" only.')
+    if certify == "statistical" and search == "paper":
+        raise ValueError('certify="statistical" works with search="lookahead" only.')
     return SearchSettings(
         search=search,  # type: ignore[arg-type]
         tol=tol,
         max_kernels=max_kernels,
         certify=certify,  # type: ignore[arg-type]
         time_budget=time_budget,
+        seed=int(check_random_state(random_state).randint(2**31 - 1)),
     )
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hikernel.engines.protocol import FloatArray, Node
-from hikernel.search.problem import NOT_BOUNDED, Budget, SearchProblem
+from hikernel.search.problem import NOT_BOUNDED, RISK, Budget, SearchProblem, TailMode
 from hikernel.search.state import SolvedHull
 
 __all__ = ["TailBound", "bound_tail"]
@@ -44,8 +44,8 @@ class TailBound:
     ----------
     value : float
         Bound on Omega*^2 outside (together with the hull where kappa is shared).
-    kind : {"exact", "none"}
-        Whether all of the graph is covered.
+    kind : {"exact", "statistical", "none"}
+        How all of the graph is covered, if it is.
     reason : str
         Why it is what it is.
     n_explored : int
@@ -75,7 +75,11 @@ SharedBound = Callable[[SolvedHull, Sequence[Node]], float]
 
 
 def bound_tail(
-    problem: SearchProblem, solved: SolvedHull, budget: Budget, shared: SharedBound
+    problem: SearchProblem,
+    solved: SolvedHull,
+    budget: Budget,
+    shared: SharedBound,
+    mode: TailMode = "exact",
 ) -> TailBound:
     """Bound everything outside the hull of a solution.
 
@@ -89,14 +93,22 @@ def bound_tail(
         How much may be explored.
     shared : callable
         Gives the dual norm bound over the hull and some explored nodes together.
+    mode : {"exact", "statistical"}
+        Whether descendant sums are computed or estimated from random signs.
     """
-    return _TailSearch(problem, solved, budget, shared).run()
+    return _TailSearch(problem, solved, budget, shared, mode).run()
 
 
 class _TailSearch:
     def __init__(
-        self, problem: SearchProblem, solved: SolvedHull, budget: Budget, shared: SharedBound
+        self,
+        problem: SearchProblem,
+        solved: SolvedHull,
+        budget: Budget,
+        shared: SharedBound,
+        mode: TailMode,
     ) -> None:
+        self._mode = mode
         self._problem = problem
         self._solved = solved
         self._budget = budget
@@ -130,14 +142,15 @@ class _TailSearch:
         if self._budget.is_spent():
             return replace(TailBound.unknown(), reason=_OUT_OF_TIME)
         self._explore([(m,) for m in self._variables])
-        if not self._loud and self._whole_tail() <= self._solved.level:
+        exact = self._mode == "exact"
+        if exact and not self._loud and self._whole_tail() <= self._solved.level:
             return self._settle("The whole tail is bounded at once.")
         open_sets: list[Support] = [(m,) for m in self._variables]
         size = 1
         reason = "Every kernel outside the hull is bounded."
         limit = self._graph.max_order or self._graph.n_variables
         while open_sets and size <= limit:
-            bounds = dict(zip(open_sets, self._bounds(open_sets), strict=True))
+            bounds = dict(zip(open_sets, self._bounds(open_sets, size), strict=True))
             opened = [s for s, u in bounds.items() if u > self._solved.level or s in self._forced]
             if size > 1:
                 cost = sum(self._n_nodes(s) for s in opened)
@@ -181,9 +194,12 @@ class _TailSearch:
                     out.append(joined)
         return out
 
-    def _bounds(self, supports: list[Support]) -> FloatArray:
+    def _bounds(self, supports: list[Support], size: int) -> FloatArray:
         nodes = [tuple((m, 1) for m in s) for s in supports]
-        return self._problem.tail_sums(nodes, self._solved.dual)
+        if self._mode == "exact":
+            return self._problem.tail_sums(nodes, self._solved.dual)
+        # The sizes share the risk: 1/2 for the first, 1/4 for the second, ...
+        return self._problem.tail_bounds(nodes, self._solved.dual, RISK / 2**size)
 
     def _n_nodes(self, support: Support) -> int:
         return int(np.prod([self._graph.max_level(m) for m in support]))
@@ -238,12 +254,12 @@ class _TailSearch:
         """Return the bound, with a shared kappa for explored nodes that violate alone."""
         value = max(self._closed, self._quiet)
         if not self._loud:
-            return TailBound(value, "exact", reason, self._n_explored)
+            return TailBound(value, self._mode, reason, self._n_explored)
         worst = sorted(self._loud, key=lambda node: -self._loud[node])
         extra = sorted(self._graph.hull(worst) - self._hull, key=len)
         together = self._shared(self._solved, extra)
         violators = worst if together > self._solved.level else []
-        return TailBound(max(value, together), "exact", reason, self._n_explored, violators)
+        return TailBound(max(value, together), self._mode, reason, self._n_explored, violators)
 
 
 def _support(node: Node) -> Support:

@@ -29,8 +29,10 @@ class Certificate:
         No model of the whole graph has an objective below this.
     tol : float
         Relative gap asked for.
-    kind : {"exact", "none"}
+    kind : {"exact", "statistical", "none"}
         "exact": the dual bound covers every kernel of the graph, computed without sampling.
+        "statistical": it covers every kernel with probability ``confidence`` at least, over the
+        random draws of the bound (not over the data).
         "none": the kernels outside the hull were not bounded; only the trivial bound 0 stands.
     reason : str
         Why the search stopped.
@@ -40,6 +42,8 @@ class Certificate:
         Kernels whose own score was computed.
     n_kernels : int
         Size of the hull J that was solved to get the bound (the model may keep fewer).
+    confidence : float
+        Probability with which the dual bound holds: 1 unless it is statistical.
     """
 
     objective: float
@@ -50,6 +54,7 @@ class Certificate:
     n_vertices: int
     n_explored: int
     n_kernels: int
+    confidence: float = 1.0
 
     @property
     def gap(self) -> float:
@@ -85,8 +90,11 @@ class Certificate:
                 f"this model's objective (asked for: {100 * self.tol:.2g} %). {self.reason}"
             )
         elif self.certified:
+            how = "Proven"
+            if self.kind == "statistical":
+                how = f"With {100 * self.confidence:.3g} % confidence in a randomised bound"
             proof = (
-                "Proven: no choice among all of them has an objective more than "
+                f"{how}: no choice among all of them has an objective more than "
                 f"{100 * self.relative_gap:.2g} % below this model's."
             )
         else:

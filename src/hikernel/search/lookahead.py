@@ -20,6 +20,7 @@ from hikernel.reduced import HullMap, ReducedProblem
 from hikernel.search.bound import TailBound, bound_tail
 from hikernel.search.certificate import Certificate
 from hikernel.search.problem import (
+    RISK,
     SOLVE_SHARE,
     Budget,
     Certify,
@@ -65,8 +66,8 @@ def lookahead_search(
         Relative duality gap to reach.
     budget : Budget
         What it may cost.
-    certify : {"auto", "exact", "none"}
-        Whether the tail is bounded exactly.
+    certify : {"auto", "exact", "statistical", "none"}
+        How the tail is bounded.
     callback : callable, optional
         Called with every :class:`SearchStep`.
     start : tuple of (nodes, eta), optional
@@ -87,7 +88,7 @@ class _Lookahead:
         self._problem = problem
         self._tol = tol
         self._budget = budget
-        self._certify = problem.bounds_tail(certify)
+        self._mode = problem.tail_mode(certify)
         self._callback = callback
         self._history: list[Certificate] = []
         self._pairs = problem.engine.level_pairs
@@ -217,9 +218,9 @@ class _Lookahead:
 
     def _bound(self, solved: SolvedHull) -> TailBound:
         """Bound everything outside J."""
-        if not self._certify:
+        if self._mode == "none":
             return TailBound.unknown()
-        return bound_tail(self._problem, solved, self._budget, self._shared_bound)
+        return bound_tail(self._problem, solved, self._budget, self._shared_bound, self._mode)
 
     def _certificate(self, solved: SolvedHull, bound: TailBound, reason: str) -> Certificate:
         norm = max(solved.inside, bound.value)
@@ -232,6 +233,7 @@ class _Lookahead:
             n_vertices=self._problem.graph.n_vertices,
             n_explored=len(solved.problem.nodes) + bound.n_explored,
             n_kernels=len(solved.problem.nodes),
+            confidence=1.0 - RISK if bound.kind == "statistical" else 1.0,
         )
 
     def _report(self, solved: SolvedHull) -> None:

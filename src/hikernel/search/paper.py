@@ -79,7 +79,7 @@ class _PaperSearch:
         self._tol = tol
         self._solve_tol = SOLVE_SHARE * tol
         self._max_kernels = max_kernels
-        self._certify = problem.bounds_tail(certify)
+        self._certify = problem.tail_mode(certify) == "exact"
         self._callback = callback
         self._history: list[Certificate] = []
         self._explored: set[Node] = set()

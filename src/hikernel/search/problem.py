@@ -9,6 +9,7 @@ from typing import Literal
 import numpy as np
 
 from hikernel.engines.protocol import Engine, FloatArray, Node
+from hikernel.engines.sketch import sketched_bounds
 from hikernel.graphs import ROOT, Grid
 from hikernel.reduced import HullMap, ReducedProblem
 from hikernel.reduced.problem import FormName
@@ -24,19 +25,30 @@ __all__ = [
     "too_many_kernels",
 ]
 
-Certify = Literal["auto", "exact", "none"]
+Certify = Literal["auto", "exact", "statistical", "none"]
+TailMode = Literal["exact", "statistical", "none"]
 
 AUTO_WORK = 7 * 10**8
 """certify="auto" bounds the tail exactly up to this many pairs of rows times variables (6,500 rows
 with 32 variables): some ten seconds a round on two cores."""
+
+AUTO_SKETCH_WORK = 2 * 10**10
+"""Above that, certify="auto" bounds it statistically up to this many rows times variables times
+draws (600,000 rows with 32 variables)."""
+
+N_DRAWS = 1000
+"""Draws behind a statistical bound."""
+
+RISK = 0.05
+"""Probability that a statistical bound is too small."""
 
 
 SOLVE_SHARE = 0.1
 """Share of the tolerance that the reduced solves may use up."""
 
 NOT_BOUNDED = (
-    "Exact bounds were not computed: their cost grows with the square of the number of rows; ask "
-    'for them with certify="exact".'
+    "The kernels outside were not bounded: not asked for, or too many rows to do it unasked; "
+    'certify="exact" does it at a cost quadratic in the rows, certify="statistical" linear.'
 )
 
 
@@ -84,6 +96,8 @@ class SearchProblem:
         lambda.
     form : {"auto", "primal", "dual"}
         Form of the reduced problems.
+    seed : int
+        Of the draws behind statistical bounds.
     """
 
     engine: Engine
@@ -91,6 +105,7 @@ class SearchProblem:
     y: FloatArray
     strength: float
     form: FormName = "auto"
+    seed: int = 0
 
     def reduced(self, nodes: list[Node]) -> ReducedProblem:
         """Return the reduced problem on a hull."""
@@ -126,8 +141,18 @@ class SearchProblem:
         scales = self.graph.own_scales()
         return float(self.engine.tail_sums([ROOT], dual.alpha, scales, self.graph.max_order)[0])
 
-    def bounds_tail(self, certify: Certify) -> bool:
-        """Return whether the tail is to be bounded exactly, at a cost quadratic in the rows."""
-        n = self.engine.n_rows
-        work = n * (n + 1) // 2 * self.graph.n_variables
-        return certify == "exact" or (certify == "auto" and work <= AUTO_WORK)
+    def tail_bounds(self, nodes: list[Node], dual: DualPoint, risk: float) -> FloatArray:
+        """Return bounds on U(t) that hold for all nodes with probability 1 - risk."""
+        draws = self.engine.tail_draws(
+            nodes, dual.alpha, self.graph.tail_scales(), self.graph.max_order, N_DRAWS, self.seed
+        )
+        return sketched_bounds(draws, risk)
+
+    def tail_mode(self, certify: Certify) -> TailMode:
+        """Return how the tail is to be bounded: exactly costs n^2, statistically n."""
+        if certify != "auto":
+            return certify
+        n, p = self.engine.n_rows, self.graph.n_variables
+        if n * (n + 1) // 2 * p <= AUTO_WORK:
+            return "exact"
+        return "statistical" if n * p * N_DRAWS <= AUTO_SKETCH_WORK else "none"

@@ -44,10 +44,12 @@ class SearchSettings:
         Relative duality gap to reach.
     max_kernels : int
         Largest hull that is solved.
-    certify : {"auto", "exact", "none"}
-        Whether the tail is bounded.
+    certify : {"auto", "exact", "statistical", "none"}
+        How the tail is bounded.
     time_budget : float or None
         Seconds after which the search ends with what it has.
+    seed : int
+        Of the draws behind statistical bounds.
     """
 
     search: SearchName = "lookahead"
@@ -55,6 +57,7 @@ class SearchSettings:
     max_kernels: int = 300
     certify: Certify = "auto"
     time_budget: float | None = None
+    seed: int = 0
 
 
 @dataclass(frozen=True)
@@ -151,7 +154,7 @@ class TrainingProblem:
         callback : callable, optional
             Called with every step of the search.
         """
-        problem = SearchProblem(self.engine, self.graph, self.y, alpha)
+        problem = SearchProblem(self.engine, self.graph, self.y, alpha, seed=settings.seed)
         if settings.search == "paper":
             result = paper_search(
                 problem,

@@ -1,0 +1,99 @@
+"""Descendant sums from random signs: unbiased, linear in the rows.
+
+Each variable's factor F (S_{m,j} = F F') is multiplied by a vector of independent signs, so that
+z_t(x_i) = prod_m (F_{m,t_m} r_m)_i has E z_t(x_i) z_t(x_k) = prod_m S_{m,t_m}(x_i, x_k), and
+
+    y_t = sum_i alpha_i z_t(x_i),     E y_t^2 = U(t).
+
+One draw is the same computation as one tile of the exact sums, with rows in place of pairs of rows.
+The squares have heavy tails upwards, but a mean of nonnegative numbers rarely falls far below its
+expectation: P(mean <= (1 - e) U) <= exp(-M e^2 / (2 kappa)), kappa = E y^4 / (E y^2)^2 (the lower
+tail of a nonnegative variable is sub-Gaussian with variance factor E X^2). Hence
+
+    U <= mean / (1 - e),   e = sqrt(2 kappa log(n_nodes / risk) / M)
+
+with probability at least 1 - risk for all nodes at once. kappa is estimated from the same draws,
+with a margin; that, and only that, makes the bound approximate, and its coverage is tested.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from hikernel.engines.protocol import FloatArray
+from hikernel.engines.tiles import TILE_NUMBERS, in_threads
+
+__all__ = ["KURTOSIS_MARGIN", "run_draws", "sketched_bounds"]
+
+KURTOSIS_MARGIN = 2.0
+"""Factor on the estimated kurtosis: an estimate from M draws of a heavy tail runs low."""
+
+
+def sketched_bounds(draws: FloatArray, risk: float) -> FloatArray:
+    """Return upper bounds on E y_t^2 that hold for all nodes with probability 1 - risk.
+
+    Parameters
+    ----------
+    draws : ndarray of shape (M, n_nodes)
+        Independent draws of y_t.
+    risk : float
+        Probability that some bound is too small.
+
+    Returns
+    -------
+    ndarray of shape (n_nodes,)
+        Infinity where M draws do not suffice for a bound.
+
+    Examples
+    --------
+    >>> y = np.random.default_rng(0).standard_normal((1000, 1))
+    >>> bool(1.0 < sketched_bounds(y, 0.05)[0] < 1.5)
+    True
+    """
+    n_draws, n_nodes = draws.shape
+    squares = draws**2
+    means = np.mean(squares, axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        kurtosis = np.mean(squares**2, axis=0) / means**2
+        shortfall = np.sqrt(
+            2.0 * KURTOSIS_MARGIN * kurtosis * np.log(max(1, n_nodes) / risk) / n_draws
+        )
+        bounds = np.where(shortfall < 1.0, means / (1.0 - shortfall), np.inf)
+    # All draws zero: every term of the sum is zero. Draws that overflowed bound nothing.
+    return np.where(means == 0.0, 0.0, np.where(np.isfinite(bounds), bounds, np.inf))
+
+
+def run_draws(
+    draw: Callable[[slice, dict[int, FloatArray]], FloatArray],
+    factors: Sequence[FloatArray],
+    n_rows: int,
+    n_draws: int,
+    seed: int,
+) -> FloatArray:
+    """Return y_t of independent draws, shape (n_draws, n_nodes).
+
+    Parameters
+    ----------
+    draw : callable
+        Given rows and the signs of every factor (by position), returns their part of y_t.
+    factors : sequence of ndarray of shape (n_rows, width)
+        The factors that get signs.
+    n_rows, n_draws, seed : int
+        Rows, draws, and the seed of their generators (one per draw, so that threads don't
+        matter).
+    """
+    step = max(256, TILE_NUMBERS // max(1, len(factors)))
+    chunks = [slice(s, min(s + step, n_rows)) for s in range(0, n_rows, step)]
+
+    def work(number: int) -> FloatArray:
+        rng = np.random.default_rng([seed, number])
+        signs = {
+            k: np.asarray(rng.integers(0, 2, size=factor.shape[1]) * 2.0 - 1.0)
+            for k, factor in enumerate(factors)
+        }
+        with np.errstate(all="ignore"):
+            return np.asarray(np.sum([draw(rows, signs) for rows in chunks], axis=0))
+
+    return np.array(list(in_threads(work, list(range(n_draws)), n_rows)))

@@ -1,0 +1,88 @@
+"""Statistical descendant sums: unbiased, and bounds that cover."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from hikernel.bases import OrthonormalPolynomial, Spline
+from hikernel.bases.design import Design
+from hikernel.engines.sketch import sketched_bounds
+from hikernel.graphs import Grid, geometric_weights
+
+
+def make(n, p, basis, max_order=None, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((n, p))
+    design = Design.fit(X, [basis] * p, np.ones(n))
+    grid = Grid(geometric_weights(design.max_levels, 2.0), 1.0, max_order)
+    alpha = rng.standard_normal(n)
+    return design.engine(X, np.ones(n)), grid, alpha - alpha.mean()
+
+
+CASES = [
+    (OrthonormalPolynomial(3), None),
+    (OrthonormalPolynomial(3), 2),
+    (OrthonormalPolynomial(3), 3),
+    (Spline(tol=1e-2), None),
+    (Spline(tol=1e-2), 2),
+]
+
+
+@pytest.mark.parametrize(("basis", "max_order"), CASES)
+def test_squares_of_draws_are_unbiased(basis, max_order):
+    engine, grid, alpha = make(60, 4, basis, max_order)
+    nodes = [((0, 1),), ((1, 2),), ((0, 1), (2, 1)), ((1, 1), (3, 2))]
+    scales = grid.tail_scales()
+    exact = engine.tail_sums(nodes, alpha, scales, max_order)
+    draws = engine.tail_draws(nodes, alpha, scales, max_order, 20000, 1)
+    assert draws.shape == (20000, 4)
+    squares = draws**2
+    error = squares.std(axis=0) / np.sqrt(len(draws))
+    assert np.all(np.abs(squares.mean(axis=0) - exact) < 5 * error)
+    assert np.all(error < 0.1 * exact)
+
+
+def test_draws_follow_the_seed_and_nothing_else(monkeypatch):
+    engine, grid, alpha = make(700, 5, OrthonormalPolynomial(2))
+    nodes = [((0, 1),), ((1, 1), (2, 1))]
+    scales = grid.tail_scales()
+    first = engine.tail_draws(nodes, alpha, scales, None, 20, 3)
+    np.testing.assert_array_equal(first, engine.tail_draws(nodes, alpha, scales, None, 20, 3))
+    assert not np.allclose(first, engine.tail_draws(nodes, alpha, scales, None, 20, 4))
+    monkeypatch.setattr("hikernel.engines.tiles.MIN_ROWS_FOR_THREADS", 10**9)
+    monkeypatch.setattr("hikernel.engines.sketch.TILE_NUMBERS", 100)
+    np.testing.assert_allclose(first, engine.tail_draws(nodes, alpha, scales, None, 20, 3))
+
+
+@pytest.mark.parametrize(("p", "heavier_than"), [(6, 3), (16, 6)])
+def test_bounds_cover_all_nodes_at_once_as_often_as_they_say(p, heavier_than):
+    # Kurtosis of the draws grows with p; 60 repetitions at a risk of 5 %.
+    engine, grid, alpha = make(120, p, OrthonormalPolynomial(4))
+    nodes = [tuple((m, 1) for m in s) for s in itertools.combinations(range(p), 2)]
+    scales = grid.tail_scales()
+    exact = engine.tail_sums(nodes, alpha, scales, None)
+    draws = engine.tail_draws(nodes, alpha, scales, None, 60 * 400, 7)
+    kurtosis = np.mean(draws**4, axis=0) / np.mean(draws**2, axis=0) ** 2
+    assert np.max(kurtosis) > heavier_than  # a Gaussian has 3
+    failures = 0
+    for repetition in range(60):
+        bounds = sketched_bounds(draws[400 * repetition : 400 * (repetition + 1)], 0.05)
+        failures += bool(np.any(bounds < exact))
+    assert failures <= 3
+
+
+def test_bounds_shrink_towards_the_mean_with_more_draws():
+    y = np.random.default_rng(0).standard_normal((100_000, 3))
+    few, many = sketched_bounds(y[:500], 0.05), sketched_bounds(y, 0.05)
+    assert np.all(few > many)
+    np.testing.assert_allclose(many, 1.0, atol=0.06)
+
+
+def test_too_few_draws_bound_nothing():
+    y = np.random.default_rng(0).standard_normal((5, 2))
+    assert np.all(np.isinf(sketched_bounds(y, 0.05)))
+    assert np.all(sketched_bounds(np.zeros((5, 2)), 0.05) == 0.0)
+    assert np.all(np.isinf(sketched_bounds(np.full((5, 2), np.nan), 0.05)))
