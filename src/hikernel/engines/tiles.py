@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from hikernel.engines.protocol import FloatArray
+from hikernel.engines.threads import one_blas_thread
 
 __all__ = ["TILE_NUMBERS", "Tile", "cut_tiles", "in_threads", "scaled_factor"]
 
@@ -38,7 +38,7 @@ def in_threads(
     if n_rows < MIN_ROWS_FOR_THREADS:
         yield from map(work, jobs)
         return
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(os.cpu_count()) as pool:
+    with one_blas_thread(), ThreadPoolExecutor(os.cpu_count()) as pool:
         # A window keeps the number of waiting results small.
         window = 4 * (os.cpu_count() or 1)
         for start in range(0, len(jobs), window):

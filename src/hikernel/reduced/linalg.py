@@ -8,34 +8,12 @@ milliseconds. Everything dense in the reduced solver therefore goes through SciP
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
-from functools import cache
-
 import numpy as np
 from scipy.linalg import blas
-from threadpoolctl import ThreadpoolController
 
 from hikernel.engines.protocol import FloatArray
 
-__all__ = ["few_threads", "matmul", "matvec"]
-
-_SMALL = 500
-"""Size up to which one thread is as fast as two, and on a busy machine much faster."""
-
-
-def few_threads(size: int) -> AbstractContextManager[object]:
-    """Return a context in which BLAS uses one thread, for problems of small size.
-
-    Threads that wait for each other in every short product wait for the scheduler on a machine
-    that has other work to do.
-    """
-    return _controller().limit(limits=1, user_api="blas") if size <= _SMALL else nullcontext()
-
-
-@cache
-def _controller() -> ThreadpoolController:
-    """Return the loaded thread pools; finding them takes milliseconds, so it is done once."""
-    return ThreadpoolController()
+__all__ = ["matmul", "matvec"]
 
 
 def matvec(matrix: FloatArray, vector: FloatArray) -> FloatArray:

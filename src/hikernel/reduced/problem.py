@@ -9,8 +9,8 @@ import numpy as np
 
 from hikernel.engines.memory import require_memory
 from hikernel.engines.protocol import Engine, FloatArray, Node
+from hikernel.engines.threads import one_blas_thread
 from hikernel.reduced.forms import DualForm, Form, PrimalForm
-from hikernel.reduced.linalg import few_threads
 from hikernel.reduced.newton import solve_reduced
 from hikernel.reduced.result import ReducedSolution
 from hikernel.reduced.variational import HullMap, SupportsAncestors
@@ -19,6 +19,9 @@ from hikernel.reduced.working_set import solve_from
 __all__ = ["FormName", "ReducedProblem"]
 
 FormName = Literal["auto", "primal", "dual"]
+
+_ONE_THREAD = 500
+"""Size of the linear systems up to which one thread is as fast as two."""
 
 _CONSTANT = 1e-26
 """Variance over squared mean up to which a feature column is a constant, rounded."""
@@ -152,7 +155,8 @@ class ReducedProblem:
         if warm_eta is not None and len(warm_eta) < len(self.nodes):
             warm_eta = np.concatenate([warm_eta, np.zeros(len(self.nodes) - len(warm_eta))])
         form = self.form()
-        with few_threads(min(self.n_columns, self._engine.n_rows)):
+        small = min(self.n_columns, self._engine.n_rows) <= _ONE_THREAD
+        with one_blas_thread(small):
             if warm_eta is None:
                 return solve_reduced(form, self.hull, alpha, tol=tol)
             return solve_from(form, self.hull, alpha, tol=tol, warm_eta=warm_eta)

@@ -15,6 +15,7 @@ from hikernel.bases.design import Design
 from hikernel.engines import Engine
 from hikernel.engines.numpy_engine import normalised
 from hikernel.engines.protocol import FloatArray, Node
+from hikernel.engines.threads import one_blas_thread
 from hikernel.graphs import Grid, geometric_weights
 from hikernel.search import (
     Budget,
@@ -30,6 +31,9 @@ from hikernel.selection.model import TermModel
 __all__ = ["SearchName", "SearchSettings", "TrainingProblem"]
 
 SearchName = Literal["lookahead", "paper"]
+
+_ONE_THREAD = 200_000
+"""Rows times one-variable levels up to which one BLAS thread is as fast as two."""
 
 
 @dataclass(frozen=True)
@@ -155,25 +159,26 @@ class TrainingProblem:
             Called with every step of the search.
         """
         problem = SearchProblem(self.engine, self.graph, self.y, alpha, seed=settings.seed)
-        if settings.search == "paper":
-            result = paper_search(
-                problem,
-                tol=settings.tol,
-                max_kernels=settings.max_kernels,
-                certify=settings.certify,
-                callback=callback,
-            )
-        else:
-            seconds = settings.time_budget
-            deadline = np.inf if seconds is None else time.monotonic() + seconds
-            result = lookahead_search(
-                problem,
-                tol=settings.tol,
-                budget=Budget(settings.max_kernels, deadline=deadline),
-                certify=settings.certify,
-                callback=callback,
-                start=start,
-            )
+        with one_blas_thread(self.engine.n_rows * len(self.engine.level_pairs) <= _ONE_THREAD):
+            if settings.search == "paper":
+                result = paper_search(
+                    problem,
+                    tol=settings.tol,
+                    max_kernels=settings.max_kernels,
+                    certify=settings.certify,
+                    callback=callback,
+                )
+            else:
+                seconds = settings.time_budget
+                deadline = np.inf if seconds is None else time.monotonic() + seconds
+                result = lookahead_search(
+                    problem,
+                    tol=settings.tol,
+                    budget=Budget(settings.max_kernels, deadline=deadline),
+                    certify=settings.certify,
+                    callback=callback,
+                    start=start,
+                )
         return self._model(alpha, result)
 
     def _model(self, alpha: float, result: SearchResult) -> TermModel:

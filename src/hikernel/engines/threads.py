@@ -1,0 +1,28 @@
+"""How many threads BLAS may use."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from functools import cache
+
+from threadpoolctl import ThreadpoolController
+
+__all__ = ["one_blas_thread"]
+
+
+def one_blas_thread(when: bool = True) -> AbstractContextManager[object]:
+    """Return a context in which BLAS uses one thread, if ``when``.
+
+    For small problems one thread is as fast as two. Threads that wait for each other in every
+    short product wait for the scheduler on a machine that has other work to do, and a
+    product of 20 microseconds takes milliseconds.
+    """
+    return _controller().limit(limits=1, user_api="blas") if when else nullcontext()
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    """Return the loaded thread pools; finding them takes milliseconds, so it is done once."""
+    import scipy.linalg  # noqa: F401  # its BLAS must be loaded to be found
+
+    return ThreadpoolController()
