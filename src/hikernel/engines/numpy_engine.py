@@ -6,7 +6,7 @@ for a chunk of rows at a time, so that no verb but ``features`` takes n R number
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -20,7 +20,7 @@ __all__ = ["NumpyEngine", "normalised"]
 _CHUNK_NUMBERS = 2**21
 """Numbers in one chunk of node features (16 MiB): large for BLAS, small beside the levels."""
 
-_BLOCK_COLUMNS = 256
+_BLOCK_COLUMNS = 512
 """Columns of prefixes that are scored together."""
 
 
@@ -69,6 +69,9 @@ class NumpyEngine:
             for j, block in enumerate(variable_levels):
                 if (m, j) in self._spans:
                     self._columns[:, self._spans[m, j]] = block
+        self._single_columns = all(self._constant) and all(
+            width == 1 for variable_widths in self._widths for width in variable_widths
+        )
         # Without a constant level 0 a variable takes part in every node, present or not.
         self._everywhere = [m for m in range(len(self._widths)) if not self._constant[m]]
 
@@ -97,7 +100,7 @@ class NumpyEngine:
             f"The features of {len(nodes)} terms for {self.n_rows} rows",
             "Lower max_kernels, or use a basis with fewer columns per level.",
         )
-        return self._chunk_features(nodes, slice(0, self.n_rows))
+        return self._builder(nodes)(slice(0, self.n_rows))
 
     def means(self, nodes: Sequence[Node]) -> FloatArray:
         """Return the weighted means of the columns."""
@@ -113,18 +116,20 @@ class NumpyEngine:
         """Return the centred, weighted cross moments of two lists of nodes."""
         total = np.zeros((len(left_means), len(right_means)))
         same = list(left) == list(right)
+        left_features, right_features = self._builder(left), self._builder(right)
         for rows in self._chunks(len(left_means) + len(right_means)):
             root_weights = np.sqrt(self._weights[rows])[:, None]
-            a = (self._chunk_features(left, rows) - left_means) * root_weights
-            b = a if same else (self._chunk_features(right, rows) - right_means) * root_weights
+            a = (left_features(rows) - left_means) * root_weights
+            b = a if same else (right_features(rows) - right_means) * root_weights
             total += a.T @ b
         return total
 
     def gram_diagonal(self, nodes: Sequence[Node], means: FloatArray) -> FloatArray:
         """Return the weighted variances of the columns."""
         total = np.zeros(len(means))
+        features = self._builder(nodes)
         for rows in self._chunks(len(means)):
-            centred = self._chunk_features(nodes, rows)
+            centred = features(rows)
             centred -= means
             np.square(centred, out=centred)
             total += centred.T @ self._weights[rows]
@@ -141,8 +146,9 @@ class NumpyEngine:
         start = 0
         for block in _blocks(widths, _CHUNK_NUMBERS // 64):
             part = total[start : start + sum(widths[block])]
+            build = self._builder(nodes[block])
             for rows in self._chunks(len(part)):
-                features = self._chunk_features(nodes[block], rows)
+                features = build(rows)
                 if absolute:
                     np.abs(features, out=features)
                 part += features.T @ vector[rows]
@@ -171,27 +177,42 @@ class NumpyEngine:
                 target[...] = self._explicit_extensions(prefix, pairs, vector, rounded_up)
             return out
         variables = np.array([m for m, _ in pairs])
-        level_starts = np.array([self._spans[pair].start for pair in pairs], dtype=np.intp)
-        for block in _blocks([self.width(prefix) for prefix in prefixes], _BLOCK_COLUMNS):
-            part = list(prefixes[block])
-            widths = [self.width(prefix) for prefix in part]
-            starts = np.concatenate([[0], np.cumsum(widths)[:-1]]).astype(np.intp)
-            products = np.zeros((sum(widths), self._columns.shape[1]))
-            for rows in self._chunks(sum(widths)):
-                weighted = self._chunk_features(part, rows)
-                weighted *= vector[rows, None]
-                products += weighted.T @ self._columns[rows]
+        widths = [self.width(prefix) for prefix in prefixes]
+        # The vector goes to the levels once, not to the features of every prefix.
+        weighted = self._columns * vector[:, None]
+        for block in _blocks(widths, _BLOCK_COLUMNS):
+            products = self._products(prefixes[block], sum(widths[block]), weighted)
             if rounded_up:
-                sizes = self.correlate(part, vector, absolute=True)
+                sizes = self.correlate(prefixes[block], vector, absolute=True)
                 np.abs(products, out=products)
                 products += self._margin * np.outer(sizes, self._column_maxima())
             np.square(products, out=products)
-            by_level = np.add.reduceat(products, level_starts, axis=1)
-            out[block] = np.add.reduceat(by_level, starts, axis=0)
-        for target, prefix in zip(out, prefixes, strict=True):
-            for m, _ in prefix:
-                target[variables == m] = np.nan
+            out[block] = self._sum_blocks(products, pairs, widths[block])
+        for m in set(variables):
+            present = [i for i, prefix in enumerate(prefixes) if any(v == m for v, _ in prefix)]
+            out[np.ix_(present, variables == m)] = np.nan
         return out
+
+    def _products(
+        self, prefixes: Sequence[Node], n_columns: int, weighted: FloatArray
+    ) -> FloatArray:
+        """Return Phi_prefix' weighted, shape (n_columns, stored columns)."""
+        features = self._builder(prefixes)
+        products = np.zeros((n_columns, weighted.shape[1]))
+        for rows in self._chunks(n_columns):
+            products += features(rows).T @ weighted[rows]
+        return products
+
+    def _sum_blocks(
+        self, squares: FloatArray, pairs: Sequence[tuple[int, int]], widths: Sequence[int]
+    ) -> FloatArray:
+        """Sum over the columns of each prefix and of each level."""
+        if self._single_columns:
+            return squares
+        starts = np.concatenate([[0], np.cumsum(widths)[:-1]]).astype(np.intp)
+        level_starts = np.array([self._spans[pair].start for pair in pairs], dtype=np.intp)
+        by_level = np.add.reduceat(squares, level_starts, axis=1)
+        return np.asarray(np.add.reduceat(by_level, starts, axis=0))
 
     @property
     def _margin(self) -> float:
@@ -225,8 +246,9 @@ class NumpyEngine:
     def apply(self, nodes: Sequence[Node], coef: FloatArray) -> FloatArray:
         """Return Phi coef."""
         out = np.empty(self.n_rows)
+        features = self._builder(nodes)
         for rows in self._chunks(len(coef)):
-            out[rows] = self._chunk_features(nodes, rows) @ coef
+            out[rows] = features(rows) @ coef
         return out
 
     def tail_sums(
@@ -279,20 +301,46 @@ class NumpyEngine:
         for start in range(0, self.n_rows, step):
             yield slice(start, min(start + step, self.n_rows))
 
-    def _chunk_features(self, nodes: Sequence[Node], rows: slice) -> FloatArray:
-        """Return the features of some rows; a node's block reuses that of its prefix."""
-        n_rows = rows.stop - rows.start
+    def _builder(self, nodes: Sequence[Node]) -> Callable[[slice], FloatArray]:
+        """Return a function that makes the features of some rows, shape (rows, R)."""
+        if self._single_columns:
+            return self._single_column_builder(nodes)
+        factors = [tuple(self._factors(node)) for node in nodes]
         widths = [self.width(node) for node in nodes]
-        out = np.empty((n_rows, sum(widths)), order="F")
-        done: dict[tuple[tuple[int, int], ...], FloatArray] = {}
-        start = 0
-        for node, width in zip(nodes, widths, strict=True):
-            factors = tuple(self._factors(node))
-            block = out[:, start : start + width]
-            self._fill(block, factors, rows, done)
-            done[factors] = block
-            start += width
-        return out
+
+        def build(rows: slice) -> FloatArray:
+            out = np.empty((rows.stop - rows.start, sum(widths)), order="F")
+            done: dict[tuple[tuple[int, int], ...], FloatArray] = {}
+            start = 0
+            for node_factors, width in zip(factors, widths, strict=True):
+                block = out[:, start : start + width]
+                self._fill(block, node_factors, rows, done)
+                done[node_factors] = block  # nodes that extend it start from here
+                start += width
+            return out
+
+        return build
+
+    def _single_column_builder(self, nodes: Sequence[Node]) -> Callable[[slice], FloatArray]:
+        """Return the same where every level is one column: products of columns, no copies."""
+        table = self._columns.T
+        factors = [[self._spans[pair].start for pair in node] for node in nodes]
+
+        def build(rows: slice) -> FloatArray:
+            out = np.empty((len(nodes), rows.stop - rows.start))
+            part = table[:, rows]
+            for target, columns in zip(out, factors, strict=True):
+                if not columns:
+                    target[...] = 1.0
+                elif len(columns) == 1:
+                    target[...] = part[columns[0]]
+                else:
+                    np.multiply(part[columns[0]], part[columns[1]], out=target)
+                    for column in columns[2:]:
+                        target *= part[column]
+            return out.T
+
+        return build
 
     def _fill(
         self,

@@ -39,8 +39,10 @@ from hikernel.search.state import (
 
 __all__ = ["lookahead_search"]
 
-_PAIR_SCORES = 5 * 10**10
+_PAIR_SCORES = 2 * 10**11
 """All pairs are scored in every round while n times their number stays below this."""
+_LOOK_PREFIXES = 2048
+"""Prefixes whose extensions are held at a time."""
 _BATCH = 10
 """Violators let in per round, at least."""
 _SETTLE_ROUNDS = 100
@@ -145,16 +147,23 @@ class _Lookahead:
         prefixes.update(dict.fromkeys(hull))
         limit = self._problem.graph.max_order
         listed = [node for node in prefixes if limit is None or len(node) < limit]
-        squares = self._problem.engine.extension_squares(listed, solved.dual.alpha)
-        weights = np.array([self._problem.graph.weight(node) if node else 1.0 for node in listed])
-        ratios = squares / np.outer(weights, self._pair_weights) ** 2
         found: dict[Node, float] = {}
-        inside = set(hull)
-        for i, j in zip(*np.nonzero(ratios > solved.level), strict=True):
-            node = tuple(sorted((*listed[i], self._pairs[j])))
-            if node not in inside:
-                found[node] = float(ratios[i, j])
+        for start in range(0, len(listed), _LOOK_PREFIXES):
+            self._look_from(solved, listed[start : start + _LOOK_PREFIXES], found)
+        for node in hull:
+            found.pop(node, None)
         return found
+
+    def _look_from(
+        self, solved: SolvedHull, prefixes: Sequence[Node], found: dict[Node, float]
+    ) -> None:
+        """Add the violators among the extensions of some prefixes."""
+        graph = self._problem.graph
+        squares = self._problem.engine.extension_squares(prefixes, solved.dual.alpha)
+        weights = np.array([graph.weight(node) if node else 1.0 for node in prefixes])
+        squares /= np.outer(weights, self._pair_weights) ** 2
+        for i, j in zip(*np.nonzero(squares > solved.level), strict=True):
+            found[tuple(sorted((*prefixes[i], self._pairs[j])))] = float(squares[i, j])
 
     def _unsettled(self, solved: SolvedHull, found: dict[Node, float]) -> list[Node]:
         """Return the violators that a shared kappa does not settle, worst first."""

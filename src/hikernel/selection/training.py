@@ -119,14 +119,17 @@ class TrainingProblem:
         weight_base, root_weight : float
             Weights of the graph.
         """
-        design = Design.fit(X, bases, weights)
+        # Fitting is all short vector products, which threads only slow down.
+        with one_blas_thread():
+            design = Design.fit(X, bases, weights)
         if max_order is not None and not all(basis.constant_level for basis in design.bases):
             raise ValueError(
                 "max_order needs bases with a constant level 0: without one every term contains "
                 "every variable. Pass constant_level=True to the basis, or give it by name."
             )
         used = weights > 0
-        scaler = Standardizer.fit(y[used], normalised(weights[used]))
+        with one_blas_thread():
+            scaler = Standardizer.fit(y[used], normalised(weights[used]))
         return cls(
             design=design,
             graph=Grid(geometric_weights(design.max_levels, weight_base), root_weight, max_order),
@@ -208,7 +211,8 @@ class TrainingProblem:
         """Return the variance of each term over the training rows."""
         omega = self.engine.row_weights
         out = []
-        for node, block in zip(nodes, blocks, strict=True):
-            values = self.engine.apply([node], block)
-            out.append(float(omega @ (values - float(omega @ values)) ** 2))
+        with one_blas_thread():
+            for node, block in zip(nodes, blocks, strict=True):
+                values = self.engine.apply([node], block)
+                out.append(float(omega @ (values - float(omega @ values)) ** 2))
         return np.array(out)
