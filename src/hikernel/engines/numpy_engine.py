@@ -87,6 +87,8 @@ class NumpyEngine:
 
     def width(self, node: Node) -> int:
         """Return the number of feature columns of a node."""
+        if self._single_columns:
+            return 1
         width = 1
         for m, level in self._factors(node):
             width *= self._widths[m][level]
@@ -188,9 +190,12 @@ class NumpyEngine:
                 products += self._margin * np.outer(sizes, self._column_maxima())
             np.square(products, out=products)
             out[block] = self._sum_blocks(products, pairs, widths[block])
-        for m in set(variables):
-            present = [i for i, prefix in enumerate(prefixes) if any(v == m for v, _ in prefix)]
-            out[np.ix_(present, variables == m)] = np.nan
+        present: dict[int, list[int]] = {}
+        for i, prefix in enumerate(prefixes):
+            for m, _ in prefix:
+                present.setdefault(m, []).append(i)
+        for m, having in present.items():
+            out[np.ix_(having, np.flatnonzero(variables == m))] = np.nan
         return out
 
     def _products(
@@ -198,10 +203,11 @@ class NumpyEngine:
     ) -> FloatArray:
         """Return Phi_prefix' weighted, shape (n_columns, stored columns)."""
         features = self._builder(prefixes)
-        products = np.zeros((n_columns, weighted.shape[1]))
+        total: FloatArray | None = None
         for rows in self._chunks(n_columns):
-            products += features(rows).T @ weighted[rows]
-        return products
+            part = features(rows).T @ weighted[rows]
+            total = part if total is None else np.add(total, part, out=total)
+        return np.zeros((n_columns, weighted.shape[1])) if total is None else total
 
     def _sum_blocks(
         self, squares: FloatArray, pairs: Sequence[tuple[int, int]], widths: Sequence[int]
