@@ -11,7 +11,7 @@ help:
 	@echo "make test    all tests, with coverage"
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff reformat the code"
-	@echo "make bench   speed ratios and memory (minutes)"
+	@echo "make bench   speed, growth, memory, recovery (half an hour)"
 	@echo "make clean   remove the virtual environment and caches"
 
 $(BIN)/python:
@@ -49,6 +49,10 @@ format: $(VENV)/.lint
 bench: $(VENV)/.test
 	$(BIN)/python benchmarks/reduced_solver.py
 	$(BIN)/python benchmarks/memory.py
+	$(BIN)/python benchmarks/path_speed.py
+	$(BIN)/python benchmarks/growth.py
+	$(BIN)/python benchmarks/path_real_data.py --certify
+	$(BIN)/python benchmarks/recovery.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

@@ -195,7 +195,8 @@ class NumpyEngine:
             for m, _ in prefix:
                 present.setdefault(m, []).append(i)
         for m, having in present.items():
-            out[np.ix_(having, np.flatnonzero(variables == m))] = np.nan
+            taken = np.flatnonzero(variables == m)
+            out[np.ix_(np.array(having, dtype=np.intp), taken)] = np.nan
         return out
 
     def _products(
