@@ -37,7 +37,7 @@ def hkl_path(
     weight_base: float = 2.0,
     root_weight: float = 1.0,
     search: str = "lookahead",
-    max_kernels: int = 300,
+    max_kernels: int = 600,
     tol: float = 1e-3,
     certify: str = "none",
     time_budget: float | None = None,

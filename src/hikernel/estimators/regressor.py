@@ -65,7 +65,7 @@ class HKLRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # unty
         terms in with their ancestors, then proves the result by branch and bound without adding
         to the model; "paper" is the rule of Bach (2008), which looks one step ahead and adds
         to the hull whatever its proof needs.
-    max_kernels : int, default=300
+    max_kernels : int, default=600
         Largest hull that is solved.
     tol : float, default=1e-3
         Duality gap to reach, relative to the objective, over the whole graph.
@@ -137,7 +137,7 @@ class HKLRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # unty
         weight_base: float = 2.0,
         root_weight: float = 1.0,
         search: str = "lookahead",
-        max_kernels: int = 300,
+        max_kernels: int = 600,
         tol: float = 1e-3,
         certify: str = "auto",
         time_budget: float | None = None,

@@ -9,6 +9,7 @@ violate alone but not together with their ancestors are settled by a better kapp
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -41,6 +42,9 @@ __all__ = ["lookahead_search"]
 
 _PAIR_SCORES = 2 * 10**11
 """All pairs are scored in every round while n times their number stays below this."""
+_TRIPLE_SCORES = 10**10
+"""Products of three, two of them at level 1, are scored once no pair violates, while n times their
+number stays below this."""
 _LOOK_PREFIXES = 2048
 """Prefixes whose extensions are held at a time."""
 _BATCH = 10
@@ -95,8 +99,14 @@ class _Lookahead:
         self._history: list[Certificate] = []
         self._pairs = problem.engine.level_pairs
         self._pair_weights = np.array([problem.graph.weight((pair,)) for pair in self._pairs])
-        n_pairs = len(self._pairs) ** 2
-        self._all_pairs = n_pairs * problem.engine.n_rows <= _PAIR_SCORES
+        n, n_levels = problem.engine.n_rows, len(self._pairs)
+        self._all_pairs = n * n_levels**2 <= _PAIR_SCORES
+        # Pairs at level 1, from which products of three without any strong parent are seen.
+        firsts = [pair for pair in self._pairs if pair[1] == 1]
+        n_triples = n * n_levels * len(firsts) * (len(firsts) - 1) // 2
+        self._level_one_pairs: list[Node] = []
+        if n_triples <= _TRIPLE_SCORES:
+            self._level_one_pairs = list(itertools.combinations(firsts, 2))
 
     def run(self, start: tuple[Sequence[Node], FloatArray] | None) -> SearchResult:
         """Hunt, prune, prove; begin again where the proof finds violators."""
@@ -128,7 +138,9 @@ class _Lookahead:
         while True:
             if not solved.solution.status.ok:
                 return solved, solved.solution.status.sentence
-            violators = self._unsettled(solved, self._look(solved))
+            violators = self._unsettled(solved, self._look(solved, self._near(solved)))
+            if not violators:
+                violators = self._unsettled(solved, self._look(solved, self._level_one_pairs))
             self._report(solved)
             if not violators:
                 return solved, ""
@@ -138,19 +150,22 @@ class _Lookahead:
                 return solved, "The search ran out of its time budget."
             solved = self._grow(solved, violators)
 
-    def _look(self, solved: SolvedHull) -> dict[Node, float]:
-        """Return the nodes around J whose own score violates, with |a_w|^2 / d_w^2."""
-        hull = solved.problem.nodes
+    def _near(self, solved: SolvedHull) -> list[Node]:
+        """Return the prefixes next to the hull: its nodes, and all levels if affordable."""
         prefixes: dict[Node, None] = dict.fromkeys([ROOT])
         if self._all_pairs:
             prefixes.update(dict.fromkeys((pair,) for pair in self._pairs))
-        prefixes.update(dict.fromkeys(hull))
+        prefixes.update(dict.fromkeys(solved.problem.nodes))
+        return list(prefixes)
+
+    def _look(self, solved: SolvedHull, prefixes: Sequence[Node]) -> dict[Node, float]:
+        """Return the extensions of prefixes whose own score violates, with |a_w|^2 / d_w^2."""
         limit = self._problem.graph.max_order
         listed = [node for node in prefixes if limit is None or len(node) < limit]
         found: dict[Node, float] = {}
         for start in range(0, len(listed), _LOOK_PREFIXES):
             self._look_from(solved, listed[start : start + _LOOK_PREFIXES], found)
-        for node in hull:
+        for node in solved.problem.nodes:
             found.pop(node, None)
         return found
 

@@ -58,7 +58,7 @@ class SearchSettings:
 
     search: SearchName = "lookahead"
     tol: float = 1e-3
-    max_kernels: int = 300
+    max_kernels: int = 600
     certify: Certify = "auto"
     time_budget: float | None = None
     seed: int = 0
