@@ -9,6 +9,7 @@ import pytest
 
 from hikernel.bases import OrthonormalPolynomial, Spline
 from hikernel.bases.design import Design
+from hikernel.engines import NumpyEngine
 from hikernel.engines.sketch import sketched_bounds
 from hikernel.graphs import Grid, geometric_weights
 
@@ -86,3 +87,38 @@ def test_too_few_draws_bound_nothing():
     assert np.all(np.isinf(sketched_bounds(y, 0.05)))
     assert np.all(sketched_bounds(np.zeros((5, 2)), 0.05) == 0.0)
     assert np.all(np.isinf(sketched_bounds(np.full((5, 2), np.nan), 0.05)))
+
+
+def test_a_row_that_the_draws_cannot_see_is_noticed():
+    # z of a row at (3, ..., 3) is 2^p with probability 2^-p and zero otherwise.
+    rng = np.random.default_rng(0)
+    n, p = 200, 16
+    X = rng.choice([-0.5, 0.5], size=(n, p))
+    X[0] = 3.0
+    levels = [[np.ones((n, 1)), X[:, [m]]] for m in range(p)]
+    grid = Grid(geometric_weights([1] * p, 2.0))
+    engine = NumpyEngine([(1, 1)] * p, levels, np.ones(n), [True] * p)
+    alpha = 0.01 * rng.standard_normal(n)
+    alpha[0] = 0.3
+    nodes = [((m, 1),) for m in range(p)]
+    scales = grid.tail_scales()
+    exact = engine.tail_sums(nodes, alpha, scales)
+    draws = engine.tail_draws(nodes, alpha, scales, None, 500, 0)
+    assert np.any(sketched_bounds(draws, 0.05) < exact)
+    diagonal = engine.tail_diagonal(nodes, alpha, scales, None)
+    assert np.all(diagonal > 0.5 * exact)
+    assert np.all(sketched_bounds(draws, 0.05, diagonal) >= exact)
+
+
+@pytest.mark.parametrize("max_order", [None, 2])
+def test_the_diagonal_is_that_of_the_sums(max_order):
+    engine, grid, _ = make(30, 4, OrthonormalPolynomial(2), max_order)
+    nodes = [((0, 1),), ((1, 2), (3, 1))]
+    scales = grid.tail_scales()
+    alpha = np.random.default_rng(1).standard_normal(30)
+    single = [
+        engine.tail_sums(nodes, alpha * (np.arange(30) == i), scales, max_order) for i in range(30)
+    ]
+    np.testing.assert_allclose(
+        engine.tail_diagonal(nodes, alpha, scales, max_order), np.sum(single, axis=0), rtol=1e-8
+    )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -101,6 +103,7 @@ def test_an_alpha_that_is_not_on_the_path():
     [
         ({"alphas": [0.1, 0.0]}, "every alpha"),
         ({"n_alphas": 0}, "n_alphas"),
+        ({"alphas": []}, "alphas is empty"),
         ({"eps": 1.0}, "eps"),
         ({"search": "random"}, "lookahead"),
         ({"time_budget": -1.0}, "time_budget"),
@@ -129,3 +132,9 @@ def test_verbose_shows_a_bar(capsys):
     shown = capsys.readouterr().err
     assert "path" in shown
     assert "terms=" in shown
+
+
+def test_a_target_that_no_variable_alone_explains():
+    X = np.array(list(itertools.product([-1.0, 1.0], repeat=3)) * 4)
+    path = hkl_path(X, X[:, 0] * X[:, 1], n_alphas=8, eps=1e-4)
+    assert "x0 * x1" in set(path.hull(path.alphas[-1])["term"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 
 import numpy as np
@@ -284,3 +285,60 @@ def test_auto_chooses_by_size(monkeypatch):
     assert problem.tail_mode("auto") == "none"
     assert problem.tail_mode("statistical") == "statistical"
     assert problem.tail_mode("exact") == "exact"
+
+
+def factorial_problem(n_variables, alpha, make_y, repeats=1):
+    """All combinations of plus and minus one, in which all products are orthogonal."""
+    X = np.array(list(itertools.product([-1.0, 1.0], repeat=n_variables)) * repeats)
+    design = Design.fit(X, [OrthonormalPolynomial(1)] * n_variables, np.ones(len(X)))
+    grid = Grid(geometric_weights(design.max_levels, 2.0))
+    y = make_y(X)
+    return SearchProblem(design.engine(X, np.ones(len(X))), grid, y / y.std(), alpha), X
+
+
+@pytest.mark.parametrize("max_kernels", [1, 3, 10, 20])
+def test_a_full_hull_ends_the_search_when_only_the_proof_sees_the_term(max_kernels):
+    problem, _ = factorial_problem(5, 1e-3, lambda X: np.prod(X, axis=1))
+    result = lookahead_search(problem, tol=1e-3, budget=Budget(max_kernels), certify="exact")
+    assert len(result.nodes) <= max_kernels
+    assert not result.certificate.certified
+    assert f"max_kernels={max_kernels}" in result.certificate.reason
+
+
+def test_the_bound_on_the_whole_tail_covers_the_tail():
+    # Replicates with noise that no term explains, and a weak pair outside the hull.
+    def target(X):
+        noise = np.where(np.arange(len(X)) < len(X) // 2, 3.0, -3.0)
+        return noise + X[:, 0] + 0.5 * X[:, 1] * X[:, 2]
+
+    problem, _ = factorial_problem(3, 0.03, target, repeats=2)
+    solved = solve_hull(problem, problem.reduced([(), ((0, 1),)]), tol=0.1, solve_tol=1e-6)
+    searcher = lookahead._Lookahead(problem, 0.1, Budget(100), "exact", None)
+    tail = bound_tail(problem, solved, Budget(100), searcher._shared_bound)
+    assert "at once" in tail.reason
+    pair = ((1, 1), (2, 1))
+    score = float(problem.engine.correlate([pair], solved.dual.alpha)[0] ** 2)
+    assert tail.value >= score / problem.graph.weight(pair) ** 2 > 0.0
+
+
+def test_a_time_out_during_the_proof_is_still_a_proof():
+    cut_short = 0
+    for seed in range(6):
+        small = small_problem(OrthonormalPolynomial(2), seed, p=3, n=25, alpha=1e-3)
+        optimum, _ = optimum_of(small)
+        hull = sorted(small.grid.hull([((0, 1), (1, 1))]), key=len)
+        solved = solve_hull(small.search, small.search.reduced(hull), tol=1e-3, solve_tol=1e-6)
+
+        class Clock:
+            max_explored = 10**6
+            calls = 0
+
+            def is_spent(self):
+                self.calls += 1
+                return self.calls > 1
+
+        searcher = lookahead._Lookahead(small.search, 1e-3, Budget(100), "exact", None)
+        tail = bound_tail(small.search, solved, Clock(), searcher._shared_bound)
+        cut_short += "time budget" in tail.reason
+        assert solved.dual.value(max(solved.inside, tail.value)) <= optimum * (1 + 1e-7)
+    assert cut_short >= 3

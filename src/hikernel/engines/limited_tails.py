@@ -74,6 +74,17 @@ class LimitedTailSummer:
                 out[:, index] = self._draws_of_one_order(part, alpha, n_draws, seed)
         return out
 
+    def diagonal(self, nodes: Sequence[Node], alpha: FloatArray) -> FloatArray:
+        """Return sum_i alpha_i^2 K_ii, the diagonal of U(t), shape (len(nodes),)."""
+        out = np.zeros(len(nodes))
+        for order in sorted({len(node) for node in nodes}):
+            index = [i for i, node in enumerate(nodes) if len(node) == order]
+            if order <= self._max_order:
+                plan = _OrderPlan([nodes[i] for i in index], self._max_order)
+                parts = self._all_factors(plan, len(alpha))
+                out[index] = plan.sums(_diagonal, *parts, alpha**2, exact=True)
+        return out
+
     def _draws_of_one_order(
         self, nodes: list[Node], alpha: FloatArray, n_draws: int, seed: int
     ) -> FloatArray:
@@ -128,12 +139,9 @@ class LimitedTailSummer:
         for part in in_threads(work, tiles, n):
             total += part
 
-        def diagonal(factor: FloatArray) -> FloatArray:
-            return np.asarray(np.einsum("ij,ij->i", factor, factor))
-
         # The terms add up to at most n sum_i alpha_i^2 K_ii, with nothing left out of the e_k.
         with np.errstate(over="ignore", invalid="ignore"):
-            size = plan.sums(diagonal, factors, excess, others, alpha**2, exact=False)
+            size = plan.sums(_diagonal, factors, excess, others, alpha**2, exact=False)
             rows, cols = tiles[0]
             length = (rows.stop - rows.start) * (cols.stop - cols.start)
             width = sum(f.shape[1] for f in [*factors, *excess, *others])
@@ -199,8 +207,7 @@ class _OrderPlan:
             base = weight.copy()
             for pair, variable in rest:
                 base *= levels[pair]
-                if exact:
-                    inner = _without(inner, rhos[variable])
+                inner = _without(inner, rhos[variable], sign)
             partial = np.cumsum(inner, axis=0)
             for a in range(self.depth + 1):
                 np.multiply(base, partial[self.depth - a], out=left[a, r])
@@ -226,9 +233,14 @@ def _symmetric(rhos: Iterable[FloatArray], depth: int, n_pairs: int) -> FloatArr
     return out
 
 
-def _without(symmetric: FloatArray, rho: FloatArray) -> FloatArray:
-    """Return the e_k with one variable left out."""
+def _without(symmetric: FloatArray, rho: FloatArray, sign: float) -> FloatArray:
+    """Return the e_k with one variable left out (sign -1), or the size of what that adds up."""
     out = symmetric.copy()
     for k in range(1, len(out)):
-        out[k] -= rho * out[k - 1]
+        out[k] += sign * rho * out[k - 1]
     return out
+
+
+def _diagonal(factor: FloatArray) -> FloatArray:
+    """Return the diagonal of F F'."""
+    return np.asarray(np.einsum("ij,ij->i", factor, factor))

@@ -14,6 +14,7 @@ from hikernel.engines.limited_tails import LimitedTailSummer
 from hikernel.engines.memory import require_memory
 from hikernel.engines.protocol import FloatArray, Node
 from hikernel.engines.tails import TailSummer
+from hikernel.engines.tiles import cut_blocks
 
 __all__ = ["NumpyEngine", "normalised"]
 
@@ -146,7 +147,7 @@ class NumpyEngine:
         widths = [self.width(node) for node in nodes]
         total = np.zeros(sum(widths))
         start = 0
-        for block in _blocks(widths, _CHUNK_NUMBERS // 64):
+        for block in cut_blocks(widths, _CHUNK_NUMBERS // 64):
             part = total[start : start + sum(widths[block])]
             build = self._builder(nodes[block])
             for rows in self._chunks(len(part)):
@@ -182,7 +183,7 @@ class NumpyEngine:
         widths = [self.width(prefix) for prefix in prefixes]
         # The vector goes to the levels once, not to the features of every prefix.
         weighted = self._columns * vector[:, None]
-        for block in _blocks(widths, _BLOCK_COLUMNS):
+        for block in cut_blocks(widths, _BLOCK_COLUMNS):
             products = self._products(prefixes[block], sum(widths[block]), weighted)
             if rounded_up:
                 sizes = self.correlate(prefixes[block], vector, absolute=True)
@@ -279,6 +280,16 @@ class NumpyEngine:
     ) -> FloatArray:
         """Return independent random y_t with E y_t^2 = U(t)."""
         return self._summer(scales, max_order).draws(nodes, alpha, n_draws, seed)
+
+    def tail_diagonal(
+        self,
+        nodes: Sequence[Node],
+        alpha: FloatArray,
+        scales: Sequence[FloatArray],
+        max_order: int | None,
+    ) -> FloatArray:
+        """Return the diagonal part of the descendant sums."""
+        return self._summer(scales, max_order).diagonal(nodes, alpha)
 
     def _summer(
         self, scales: Sequence[FloatArray], max_order: int | None
@@ -384,15 +395,3 @@ def normalised(weights: FloatArray) -> FloatArray:
     """Return weights of sum one; the largest is divided out first, so that no sum overflows."""
     scaled = weights / np.max(weights)
     return np.asarray(scaled / np.sum(scaled))
-
-
-def _blocks(widths: Sequence[int], most: int) -> Iterator[slice]:
-    """Cut a list of nodes so that a block has at most ``most`` columns, or a single node."""
-    start, total = 0, 0
-    for i, width in enumerate(widths):
-        if total and total + width > most:
-            yield slice(start, i)
-            start, total = i, 0
-        total += width
-    if widths:
-        yield slice(start, len(widths))

@@ -119,3 +119,13 @@ class Engine(Protocol):
         Linear in the number of rows, where the exact sums are quadratic.
         """
         ...
+
+    def tail_diagonal(
+        self,
+        nodes: Sequence[Node],
+        alpha: FloatArray,
+        scales: Sequence[FloatArray],
+        max_order: int | None,
+    ) -> FloatArray:
+        """Return sum_i alpha_i^2 prod_m S_{m,t_m}(x_i, x_i), the diagonal part of U(t)."""
+        ...

@@ -13,7 +13,9 @@ tail of a nonnegative variable is sub-Gaussian with variance factor E X^2). Henc
     U <= mean / (1 - e),   e = sqrt(2 kappa log(n_nodes / risk) / M)
 
 with probability at least 1 - risk for all nodes at once. kappa is estimated from the same draws,
-with a margin; that, and only that, makes the bound approximate, and its coverage is tested.
+with a margin; that makes the bound approximate, and its coverage is tested. A row whose z is huge
+with a tiny probability would go unseen; the exact diagonal sum_i alpha_i^2 K_ii counts it, and
+nothing is bounded where that is much larger than the mean.
 """
 
 from __future__ import annotations
@@ -30,8 +32,13 @@ __all__ = ["KURTOSIS_MARGIN", "run_draws", "sketched_bounds"]
 KURTOSIS_MARGIN = 2.0
 """Factor on the estimated kurtosis: an estimate from M draws of a heavy tail runs low."""
 
+_UNSEEN = 2.0
+"""Diagonal over mean above which the draws cannot be trusted."""
 
-def sketched_bounds(draws: FloatArray, risk: float) -> FloatArray:
+
+def sketched_bounds(
+    draws: FloatArray, risk: float, diagonal: FloatArray | None = None
+) -> FloatArray:
     """Return upper bounds on E y_t^2 that hold for all nodes with probability 1 - risk.
 
     Parameters
@@ -40,6 +47,9 @@ def sketched_bounds(draws: FloatArray, risk: float) -> FloatArray:
         Independent draws of y_t.
     risk : float
         Probability that some bound is too small.
+    diagonal : ndarray of shape (n_nodes,), optional
+        sum_i alpha_i^2 K_ii. Where it is more than twice the mean, rows of rare and huge z carry
+        the sum and the draws have not seen them: nothing is bounded.
 
     Returns
     -------
@@ -61,6 +71,8 @@ def sketched_bounds(draws: FloatArray, risk: float) -> FloatArray:
             2.0 * KURTOSIS_MARGIN * kurtosis * np.log(max(1, n_nodes) / risk) / n_draws
         )
         bounds = np.where(shortfall < 1.0, means / (1.0 - shortfall), np.inf)
+    if diagonal is not None:
+        bounds = np.where(diagonal > _UNSEEN * means, np.inf, bounds)
     # All draws zero: every term of the sum is zero. Draws that overflowed bound nothing.
     return np.where(means == 0.0, 0.0, np.where(np.isfinite(bounds), bounds, np.inf))
 

@@ -105,6 +105,13 @@ class TailSummer:
         found = run_draws(draw, factors, len(alpha), n_draws, seed)
         return np.asarray(np.sqrt(self._constant) * found)
 
+    def diagonal(self, nodes: Sequence[Node], alpha: FloatArray) -> FloatArray:
+        """Return sum_i alpha_i^2 prod_m S_{m,t_m}(x_i, x_i), shape (len(nodes),)."""
+        plan = _Plan.of(nodes, self._varying)
+        factors = [self._factor(m, j, len(alpha)) for m, j in plan.pairs]
+        stack = np.array([np.einsum("ij,ij->i", f, f) for f in factors])
+        return np.asarray(self._constant * plan.tile_sums(stack, alpha**2))
+
     def _rounding(
         self,
         plan: _Plan,

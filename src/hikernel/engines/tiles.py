@@ -12,7 +12,7 @@ import numpy as np
 from hikernel.engines.protocol import FloatArray
 from hikernel.engines.threads import one_blas_thread
 
-__all__ = ["TILE_NUMBERS", "Tile", "cut_tiles", "in_threads", "scaled_factor"]
+__all__ = ["TILE_NUMBERS", "Tile", "cut_blocks", "cut_tiles", "in_threads", "scaled_factor"]
 
 Tile = tuple[slice, slice]
 Job = TypeVar("Job")
@@ -54,3 +54,15 @@ def scaled_factor(
         features = np.ones((n_rows, 1)) if block is None else block
         columns.append(np.sqrt(scale) * features)
     return np.hstack(columns)
+
+
+def cut_blocks(widths: Sequence[int], most: int) -> Iterator[slice]:
+    """Cut a list of nodes so that a block has at most ``most`` columns, or a single node."""
+    start, total = 0, 0
+    for i, width in enumerate(widths):
+        if total and total + width > most:
+            yield slice(start, i)
+            start, total = i, 0
+        total += width
+    if widths:
+        yield slice(start, len(widths))

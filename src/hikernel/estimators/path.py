@@ -97,6 +97,8 @@ def hkl_path(
     check_number("eps", eps, above=0.0, below=1.0)
     check_number("weight_base", weight_base, above=0.0)
     check_number("root_weight", root_weight, above=0.0)
+    if alphas is not None and len(alphas) == 0:
+        raise ValueError("alphas is empty; pass at least one, or None for an automatic grid.")
     for alpha in alphas if alphas is not None else ():
         check_number("every alpha", alpha, above=1e-100)
     # An estimator of its own remembers the columns for the checks of scikit-learn.

@@ -202,14 +202,12 @@ class Grid:
     def own_scales(self) -> list[FloatArray]:
         """Return factors with which the sum of the root is that of |a_w|^2 / prod_m d_{m,w_m}^2.
 
-        Entry [0, l] is 1 / d_l^2; the other rows are not used.
+        Entry [j, l] is 1 / d_l^2 for l >= j: the sum of a node is that over its descendants.
         """
-        out: list[FloatArray] = []
-        for weights in self.level_weights:
-            scale = np.zeros((len(weights), len(weights)))
-            scale[0] = np.array(weights) ** -2.0
-            out.append(scale)
-        return out
+        return [
+            np.triu(np.tile(np.array(weights) ** -2.0, (len(weights), 1)))
+            for weights in self.level_weights
+        ]
 
 
 def _with_level(node: Node, position: int, level: int) -> Node:

@@ -14,6 +14,7 @@ tail by one sum over all kernels, less what has been scored.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 
 from hikernel.engines.protocol import FloatArray, Node
 from hikernel.search.problem import NOT_BOUNDED, RISK, Budget, SearchProblem, TailMode
-from hikernel.search.state import SolvedHull
+from hikernel.search.state import SolvedHull, score_squares
 
 __all__ = ["TailBound", "bound_tail"]
 
@@ -80,6 +81,7 @@ def bound_tail(
     budget: Budget,
     shared: SharedBound,
     mode: TailMode = "exact",
+    attempt: int = 1,
 ) -> TailBound:
     """Bound everything outside the hull of a solution.
 
@@ -95,8 +97,10 @@ def bound_tail(
         Gives the dual norm bound over the hull and some explored nodes together.
     mode : {"exact", "statistical"}
         Whether descendant sums are computed or estimated from random signs.
+    attempt : int
+        How often this search has asked, from 1: statistical bounds share the risk.
     """
-    return _TailSearch(problem, solved, budget, shared, mode).run()
+    return _TailSearch(problem, solved, budget, shared, mode, attempt).run()
 
 
 class _TailSearch:
@@ -107,8 +111,10 @@ class _TailSearch:
         budget: Budget,
         shared: SharedBound,
         mode: TailMode,
+        attempt: int,
     ) -> None:
         self._mode = mode
+        self._attempt = attempt
         self._problem = problem
         self._solved = solved
         self._budget = budget
@@ -143,8 +149,11 @@ class _TailSearch:
             return replace(TailBound.unknown(), reason=_OUT_OF_TIME)
         self._explore([(m,) for m in self._variables])
         exact = self._mode == "exact"
-        if exact and not self._loud and self._whole_tail() <= self._solved.level:
-            return self._settle("The whole tail is bounded at once.")
+        if exact and not self._loud:
+            whole = max(0.0, self._whole_tail())
+            if whole <= self._solved.level:
+                self._closed = whole
+                return self._settle("The whole tail is bounded at once.")
         open_sets: list[Support] = [(m,) for m in self._variables]
         size = 1
         reason = "Every kernel outside the hull is bounded."
@@ -160,23 +169,42 @@ class _TailSearch:
                 self._explore(opened)
             self._closed = max([self._closed, *[u for s, u in bounds.items() if s not in opened]])
             if self._budget.is_spent():
-                # The sets of this size cover all that is left, those of the hull included.
-                self._closed = max([self._closed, *bounds.values()])
+                free = [u for s, u in bounds.items() if s not in self._forced]
+                forced = [s for s in bounds if s in self._forced]
+                self._closed = max([self._closed, *free, *self._own_sums(forced)])
                 return self._settle(_OUT_OF_TIME)
             size += 1
             open_sets = self._candidates(opened, size)
         return self._settle(reason)
 
+    def _own_sums(self, supports: list[Support]) -> list[float]:
+        """Return the sums of |a_w|^2 / d_w^2 over all terms that contain some variables.
+
+        Valid whatever else is in the hull, where the tighter descendant sums are not: their
+        weights count ancestors that must lie outside.
+        """
+        if not supports:
+            return []
+        if self._mode != "exact":
+            return [np.inf]
+        nodes = [tuple((m, 1) for m in s) for s in supports]
+        alpha, limit = self._solved.dual.alpha, self._graph.max_order
+        scales = self._graph.own_scales()
+        return [float(u) for u in self._problem.engine.tail_sums(nodes, alpha, scales, limit)]
+
     def _whole_tail(self) -> float:
         """Return a bound on the largest score outside what was explored: the sum of all these."""
         total = self._problem.total_score(self._solved.dual)
-        # The hull's own scores, with the product weight at the root too.
-        weights = np.array(
-            [self._graph.weight(v) if v else 1.0 for v in self._solved.problem.nodes]
-        )
-        known = self._explored_sum + float(np.sum(self._solved.own_squares / weights**2))
-        # Rounding of a difference: a margin of the order of its error keeps the bound valid.
-        return total - known + 1e-10 * total
+        nodes, alpha = self._solved.problem.nodes, self._solved.dual.alpha
+        weights = np.array([self._product_weight(v) for v in nodes])
+        # What is taken off must not be too large. With u the computed and r the rounded-up square
+        # of a score, 2 u - r is at most its true value.
+        hull = 2.0 * score_squares(self._problem, nodes, alpha) - self._solved.own_squares
+        singles = self._problem.engine.extension_squares([()], alpha)[0] / self._pair_weights**2
+        outside = [(pair,) not in self._hull for pair in self._pairs]
+        known = float(np.sum(hull / weights**2))
+        known += 2.0 * float(np.sum(singles[outside])) - self._explored_sum
+        return total - known + 1e-12 * total
 
     def _candidates(self, open_sets: list[Support], size: int) -> list[Support]:
         """Return the sets of ``size`` variables all of whose subsets are open."""
@@ -199,10 +227,11 @@ class _TailSearch:
         if self._mode == "exact":
             return self._problem.tail_sums(nodes, self._solved.dual)
         # The sizes share the risk: 1/2 for the first, 1/4 for the second, ...
-        return self._problem.tail_bounds(nodes, self._solved.dual, RISK / 2**size)
+        risk = RISK / 2 ** (size + self._attempt)
+        return self._problem.tail_bounds(nodes, self._solved.dual, risk, self._attempt)
 
     def _n_nodes(self, support: Support) -> int:
-        return int(np.prod([self._graph.max_level(m) for m in support]))
+        return math.prod(self._graph.max_level(m) for m in support)
 
     def _nodes(self, support: Support) -> Iterable[Node]:
         ranges = [range(1, self._graph.max_level(m) + 1) for m in support]

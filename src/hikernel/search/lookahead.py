@@ -118,11 +118,22 @@ class _Lookahead:
         # Idle nodes leave once, before the proof: what the proof lets in afterwards stays, or the
         # two would take turns for ever.
         solved = self._drop_idle(solved, solved.objective * (1.0 + 0.1 * self._tol))
-        bound = self._bound(solved)
+        attempt = 1
+        bound = self._bound(solved, attempt)
         while bound.violators and not reason:
+            reason = self._exhausted(solved)
+            if reason:
+                break
             solved, reason = self._hunt(self._grow(solved, bound.violators))
-            bound = self._bound(solved)
+            attempt += 1
+            bound = self._bound(solved, attempt)
         return self._result(solved, bound, reason)
+
+    def _exhausted(self, solved: SolvedHull) -> str:
+        """Return why no further node may come in, or nothing if some may."""
+        if len(solved.problem.nodes) >= self._budget.max_kernels:
+            return too_many_kernels(self._budget.max_kernels)
+        return "The search ran out of its time budget." if self._budget.is_spent() else ""
 
     def _solve(self, reduced: ReducedProblem, eta: FloatArray | None) -> SolvedHull:
         return solve_hull(
@@ -144,10 +155,9 @@ class _Lookahead:
             self._report(solved)
             if not violators:
                 return solved, ""
-            if len(solved.problem.nodes) >= self._budget.max_kernels:
-                return solved, too_many_kernels(self._budget.max_kernels)
-            if self._budget.is_spent():
-                return solved, "The search ran out of its time budget."
+            reason = self._exhausted(solved)
+            if reason:
+                return solved, reason
             solved = self._grow(solved, violators)
 
     def _near(self, solved: SolvedHull) -> list[Node]:
@@ -240,11 +250,13 @@ class _Lookahead:
             solve_tol=SOLVE_SHARE * self._tol,
         )
 
-    def _bound(self, solved: SolvedHull) -> TailBound:
+    def _bound(self, solved: SolvedHull, attempt: int) -> TailBound:
         """Bound everything outside J."""
         if self._mode == "none":
             return TailBound.unknown()
-        return bound_tail(self._problem, solved, self._budget, self._shared_bound, self._mode)
+        return bound_tail(
+            self._problem, solved, self._budget, self._shared_bound, self._mode, attempt
+        )
 
     def _certificate(self, solved: SolvedHull, bound: TailBound, reason: str) -> Certificate:
         norm = max(solved.inside, bound.value)

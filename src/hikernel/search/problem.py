@@ -141,12 +141,15 @@ class SearchProblem:
         scales = self.graph.own_scales()
         return float(self.engine.tail_sums([ROOT], dual.alpha, scales, self.graph.max_order)[0])
 
-    def tail_bounds(self, nodes: list[Node], dual: DualPoint, risk: float) -> FloatArray:
+    def tail_bounds(
+        self, nodes: list[Node], dual: DualPoint, risk: float, attempt: int = 0
+    ) -> FloatArray:
         """Return bounds on U(t) that hold for all nodes with probability 1 - risk."""
-        draws = self.engine.tail_draws(
-            nodes, dual.alpha, self.graph.tail_scales(), self.graph.max_order, N_DRAWS, self.seed
-        )
-        return sketched_bounds(draws, risk)
+        scales, limit = self.graph.tail_scales(), self.graph.max_order
+        seed = self.seed + attempt
+        draws = self.engine.tail_draws(nodes, dual.alpha, scales, limit, N_DRAWS, seed)
+        diagonal = self.engine.tail_diagonal(nodes, dual.alpha, scales, limit)
+        return sketched_bounds(draws, risk, diagonal)
 
     def tail_mode(self, certify: Certify) -> TailMode:
         """Return how the tail is to be bounded: exactly costs n^2, statistically n."""

@@ -153,7 +153,11 @@ def alpha_grid(problem: TrainingProblem, n_alphas: int, eps: float) -> FloatArra
     means = engine.means(nodes)
     scores = engine.correlate(nodes, weighted)
     gram = engine.gram(nodes, nodes, means, means)
-    along = float(scores @ gram @ scores) / float(scores @ scores)
+    if float(scores @ scores) <= 1e-20 * float(np.trace(gram)):
+        # No variable alone has a score: the size of its features stands in for the direction.
+        along = float(np.max(np.diag(gram)))
+    else:
+        along = float(scores @ gram @ scores) / float(scores @ scores)
     first = _FIRST_SHARE / (1.0 - _FIRST_SHARE) * along / totals[best] ** 2
     return np.geomspace(first, eps * first, n_alphas)
 
