@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from oracles.naive import all_nodes, descendant_sum, node_features
 
-from hikernel.engines import NumpyEngine, tails, tiles
+from hikernel.engines import NumpyEngine, limited_tails, tails, tiles
 from hikernel.engines import numpy_engine as module
 from hikernel.engines.memory import available_bytes, require_memory
 from hikernel.errors import MemoryPlanError
@@ -34,7 +34,8 @@ def chunked(request, monkeypatch):
     """Results must not depend on how rows are cut."""
     if request.param == "many chunks":
         monkeypatch.setattr(module, "_CHUNK_NUMBERS", 1)
-        monkeypatch.setattr(tiles, "TILE_NUMBERS", 1)
+        for part in (tiles, tails, limited_tails):
+            monkeypatch.setattr(part, "TILE_NUMBERS", 1)
     return request.param
 
 
@@ -63,6 +64,15 @@ def test_features_and_moments_equal_loops(chunked, constant):
     np.testing.assert_allclose(
         cross, (part - part.T @ omega).T @ (omega[:, None] * centred), atol=1e-10
     )
+
+
+def test_level_squares_equal_loops(chunked):
+    engine, levels, _, _ = make(n=150)
+    vector = np.random.default_rng(2).standard_normal(150)
+    expected = [np.sum((vector[:, None] * levels[m][j]) ** 2) for m, j in engine.level_pairs]
+    np.testing.assert_allclose(engine.level_squares(vector), expected, rtol=1e-12)
+    blind, *_ = make(constant=(False, True, True))
+    assert np.all(np.isinf(blind.level_squares(np.ones(23))))
 
 
 def test_features_do_not_depend_on_the_order_of_nodes():

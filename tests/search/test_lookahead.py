@@ -32,6 +32,7 @@ from hikernel.search import (
     lookahead,
     lookahead_search,
     paper_search,
+    screen,
 )
 from hikernel.search.bound import TailBound, bound_tail
 from hikernel.search.state import solve_hull
@@ -164,7 +165,7 @@ def test_pairs_without_parents_are_found_where_the_paper_sees_nothing():
 def test_the_proof_finds_what_looking_ahead_missed(monkeypatch):
     # On a full factorial design the ancestors of the term have scores of exactly zero, and with
     # thousands of variables pairs are scored around the hull only.
-    monkeypatch.setattr(lookahead, "_PAIR_SCORES", 0)
+    monkeypatch.setattr(screen, "_MOST_SCORES", 0)
     axis = np.linspace(-1.0, 1.0, 5)
     X = np.stack(np.meshgrid(*[axis] * 4, indexing="ij"), axis=-1).reshape(-1, 4)
     design = Design.fit(X, [OrthonormalPolynomial(2)] * 4, np.ones(len(X)))

@@ -24,7 +24,7 @@ import numpy as np
 
 from hikernel.engines.protocol import FloatArray, Node
 from hikernel.engines.sketch import run_draws
-from hikernel.engines.tiles import cut_tiles, in_threads, scaled_factor
+from hikernel.engines.tiles import TILE_NUMBERS, cut_tiles, in_threads, scaled_factor
 
 __all__ = ["LimitedTailSummer"]
 
@@ -200,26 +200,33 @@ class _OrderPlan:
         # One variable at a time: the kernels of the others are never held together.
         symmetric = _symmetric(itertools.chain(rhos, map(kernel, others)), self.depth, len(weight))
         sign = -1.0 if exact else 1.0
-        out = np.zeros(len(self._pick_rest))
-        left = np.empty((self.depth + 1, len(self._rests), len(weight)))
-        for r, rest in enumerate(self._rests):
-            inner = symmetric
-            base = weight.copy()
-            for pair, variable in rest:
-                base *= levels[pair]
-                inner = _without(inner, rhos[variable], sign)
-            partial = np.cumsum(inner, axis=0)
-            for a in range(self.depth + 1):
-                np.multiply(base, partial[self.depth - a], out=left[a, r])
         if not self._lasts:  # the root alone
-            return np.array([float(np.sum(left[0, 0]))] * len(out))
-        right = np.array([levels[pair] for pair, _ in self._lasts])
+            whole = float(weight @ np.sum(symmetric, axis=0))
+            return np.full(len(self._pick_rest), whole)
+        last_levels = np.array([levels[pair] for pair, _ in self._lasts])
         slopes = np.array([sign * rhos[variable] for _, variable in self._lasts])
-        products = np.zeros((len(self._rests), len(self._lasts)))
-        for a in range(self.depth + 1):
-            products += left[a] @ right.T
-            right *= slopes
-        return np.asarray(products[self._pick_rest, self._pick_last])
+        out = np.empty(len(self._pick_rest))
+        block = max(1, TILE_NUMBERS // ((self.depth + 1) * len(weight)))
+        for start in range(0, len(self._rests), block):
+            rests = self._rests[start : start + block]
+            left = np.empty((self.depth + 1, len(rests), len(weight)))
+            for r, rest in enumerate(rests):
+                inner = symmetric
+                base = weight.copy()
+                for pair, variable in rest:
+                    base *= levels[pair]
+                    inner = _without(inner, rhos[variable], sign)
+                partial = np.cumsum(inner, axis=0)
+                for a in range(self.depth + 1):
+                    np.multiply(base, partial[self.depth - a], out=left[a, r])
+            products = np.zeros((len(rests), len(self._lasts)))
+            right = last_levels.copy()
+            for a in range(self.depth + 1):
+                products += left[a] @ right.T
+                right *= slopes
+            here = (self._pick_rest >= start) & (self._pick_rest < start + len(rests))
+            out[here] = products[self._pick_rest[here] - start, self._pick_last[here]]
+        return out
 
 
 def _symmetric(rhos: Iterable[FloatArray], depth: int, n_pairs: int) -> FloatArray:

@@ -6,12 +6,13 @@ for a chunk of rows at a time, so that no verb but ``features`` takes n R number
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from hikernel.engines.limited_tails import LimitedTailSummer
 from hikernel.engines.memory import require_memory
+from hikernel.engines.node_features import NodeFeatures
 from hikernel.engines.protocol import FloatArray, Node
 from hikernel.engines.tails import TailSummer
 from hikernel.engines.tiles import cut_blocks
@@ -52,12 +53,12 @@ class NumpyEngine:
         n_rows = len(row_weights)
         self._weights = normalised(np.asarray(row_weights, dtype=np.float64))
         self._widths = [tuple(w) for w in widths]
-        self._constant = list(constant_levels)
+        constant = list(constant_levels)
         self._spans: dict[tuple[int, int], slice] = {}
         start = 0
         for m, variable_widths in enumerate(self._widths):
             for j, width in enumerate(variable_widths):
-                if j > 0 or not self._constant[m]:
+                if j > 0 or not constant[m]:
                     self._spans[m, j] = slice(start, start + width)
                     start += width
         require_memory(
@@ -70,11 +71,7 @@ class NumpyEngine:
             for j, block in enumerate(variable_levels):
                 if (m, j) in self._spans:
                     self._columns[:, self._spans[m, j]] = block
-        self._single_columns = all(self._constant) and all(
-            width == 1 for variable_widths in self._widths for width in variable_widths
-        )
-        # Without a constant level 0 a variable takes part in every node, present or not.
-        self._everywhere = [m for m in range(len(self._widths)) if not self._constant[m]]
+        self._features = NodeFeatures(self._columns, self._spans, self._widths)
 
     @property
     def n_rows(self) -> int:
@@ -88,12 +85,7 @@ class NumpyEngine:
 
     def width(self, node: Node) -> int:
         """Return the number of feature columns of a node."""
-        if self._single_columns:
-            return 1
-        width = 1
-        for m, level in self._factors(node):
-            width *= self._widths[m][level]
-        return width
+        return self._features.width(node)
 
     def features(self, nodes: Sequence[Node]) -> FloatArray:
         """Return the (n, R) features of the nodes."""
@@ -103,7 +95,7 @@ class NumpyEngine:
             f"The features of {len(nodes)} terms for {self.n_rows} rows",
             "Lower max_kernels, or use a basis with fewer columns per level.",
         )
-        return self._builder(nodes)(slice(0, self.n_rows))
+        return self._features.builder(nodes)(slice(0, self.n_rows))
 
     def means(self, nodes: Sequence[Node]) -> FloatArray:
         """Return the weighted means of the columns."""
@@ -119,7 +111,7 @@ class NumpyEngine:
         """Return the centred, weighted cross moments of two lists of nodes."""
         total = np.zeros((len(left_means), len(right_means)))
         same = list(left) == list(right)
-        left_features, right_features = self._builder(left), self._builder(right)
+        left_features, right_features = self._features.builder(left), self._features.builder(right)
         for rows in self._chunks(len(left_means) + len(right_means)):
             root_weights = np.sqrt(self._weights[rows])[:, None]
             a = (left_features(rows) - left_means) * root_weights
@@ -130,7 +122,7 @@ class NumpyEngine:
     def gram_diagonal(self, nodes: Sequence[Node], means: FloatArray) -> FloatArray:
         """Return the weighted variances of the columns."""
         total = np.zeros(len(means))
-        features = self._builder(nodes)
+        features = self._features.builder(nodes)
         for rows in self._chunks(len(means)):
             centred = features(rows)
             centred -= means
@@ -149,7 +141,7 @@ class NumpyEngine:
         start = 0
         for block in cut_blocks(widths, _CHUNK_NUMBERS // 64):
             part = total[start : start + sum(widths[block])]
-            build = self._builder(nodes[block])
+            build = self._features.builder(nodes[block])
             for rows in self._chunks(len(part)):
                 features = build(rows)
                 if absolute:
@@ -174,7 +166,7 @@ class NumpyEngine:
         """
         pairs = self.level_pairs
         out = np.empty((len(prefixes), len(pairs)))
-        if self._everywhere:
+        if self._features.everywhere:
             # Absent variables have features of their own, so prefixes are no common factors.
             for target, prefix in zip(out, prefixes, strict=True):
                 target[...] = self._explicit_extensions(prefix, pairs, vector, rounded_up)
@@ -204,7 +196,7 @@ class NumpyEngine:
         self, prefixes: Sequence[Node], n_columns: int, weighted: FloatArray
     ) -> FloatArray:
         """Return Phi_prefix' weighted, shape (n_columns, stored columns)."""
-        features = self._builder(prefixes)
+        features = self._features.builder(prefixes)
         total: FloatArray | None = None
         for rows in self._chunks(n_columns):
             part = features(rows).T @ weighted[rows]
@@ -215,12 +207,24 @@ class NumpyEngine:
         self, squares: FloatArray, pairs: Sequence[tuple[int, int]], widths: Sequence[int]
     ) -> FloatArray:
         """Sum over the columns of each prefix and of each level."""
-        if self._single_columns:
+        if self._features.single_columns:
             return squares
         starts = np.concatenate([[0], np.cumsum(widths)[:-1]]).astype(np.intp)
         level_starts = np.array([self._spans[pair].start for pair in pairs], dtype=np.intp)
         by_level = np.add.reduceat(squares, level_starts, axis=1)
         return np.asarray(np.add.reduceat(by_level, starts, axis=0))
+
+    def level_squares(self, vector: FloatArray) -> FloatArray:
+        """Return the squared norm of each one-variable level with its rows scaled."""
+        pairs = self.level_pairs
+        if self._features.everywhere:
+            return np.full(len(pairs), np.inf)
+        squares = np.zeros(self._columns.shape[1])
+        weights = vector**2
+        for rows in self._chunks(len(squares)):
+            squares += (self._columns[rows] ** 2).T @ weights[rows]
+        starts = np.array([self._spans[pair].start for pair in pairs], dtype=np.intp)
+        return np.add.reduceat(squares, starts) if pairs else squares
 
     @property
     def _margin(self) -> float:
@@ -254,7 +258,7 @@ class NumpyEngine:
     def apply(self, nodes: Sequence[Node], coef: FloatArray) -> FloatArray:
         """Return Phi coef."""
         out = np.empty(self.n_rows)
-        features = self._builder(nodes)
+        features = self._features.builder(nodes)
         for rows in self._chunks(len(coef)):
             out[rows] = features(rows) @ coef
         return out
@@ -305,90 +309,11 @@ class NumpyEngine:
             return TailSummer(variables, scales)
         return LimitedTailSummer(variables, scales, max_order)
 
-    def _factors(self, node: Node) -> list[tuple[int, int]]:
-        """Return the (variable, level) pairs whose features are multiplied for a node."""
-        if not self._everywhere:
-            return list(node)
-        present = dict(node)
-        absent = [(m, 0) for m in self._everywhere if m not in present]
-        return sorted([*node, *absent])
-
     def _chunks(self, n_columns: int) -> Iterator[slice]:
         """Cut the rows so that a chunk of ``n_columns`` features stays small."""
         step = max(1, _CHUNK_NUMBERS // max(1, n_columns))
         for start in range(0, self.n_rows, step):
             yield slice(start, min(start + step, self.n_rows))
-
-    def _builder(self, nodes: Sequence[Node]) -> Callable[[slice], FloatArray]:
-        """Return a function that makes the features of some rows, shape (rows, R)."""
-        if self._single_columns:
-            return self._single_column_builder(nodes)
-        factors = [tuple(self._factors(node)) for node in nodes]
-        widths = [self.width(node) for node in nodes]
-
-        def build(rows: slice) -> FloatArray:
-            out = np.empty((rows.stop - rows.start, sum(widths)), order="F")
-            done: dict[tuple[tuple[int, int], ...], FloatArray] = {}
-            start = 0
-            for node_factors, width in zip(factors, widths, strict=True):
-                block = out[:, start : start + width]
-                self._fill(block, node_factors, rows, done)
-                done[node_factors] = block  # nodes that extend it start from here
-                start += width
-            return out
-
-        return build
-
-    def _single_column_builder(self, nodes: Sequence[Node]) -> Callable[[slice], FloatArray]:
-        """Return the same where every level is one column: products of columns, no copies."""
-        table = self._columns.T
-        factors = [[self._spans[pair].start for pair in node] for node in nodes]
-
-        def build(rows: slice) -> FloatArray:
-            out = np.empty((len(nodes), rows.stop - rows.start))
-            part = table[:, rows]
-            for target, columns in zip(out, factors, strict=True):
-                if not columns:
-                    target[...] = 1.0
-                elif len(columns) == 1:
-                    target[...] = part[columns[0]]
-                else:
-                    np.multiply(part[columns[0]], part[columns[1]], out=target)
-                    for column in columns[2:]:
-                        target *= part[column]
-            return out.T
-
-        return build
-
-    def _fill(
-        self,
-        block: FloatArray,
-        factors: tuple[tuple[int, int], ...],
-        rows: slice,
-        done: dict[tuple[tuple[int, int], ...], FloatArray],
-    ) -> None:
-        """Write the row-wise Kronecker product of the factors into ``block``."""
-        if not factors:
-            block[...] = 1.0
-            return
-        prefix, last = factors[:-1], factors[-1]
-        right = self._columns[rows, self._spans[last]]
-        if not prefix:
-            block[...] = right
-            return
-        left = done.get(prefix)
-        if left is None:
-            width = block.shape[1] // right.shape[1]
-            left = np.empty((block.shape[0], width), order="F")
-            self._fill(left, prefix, rows, done)
-        if left.shape[1] == 1 or right.shape[1] == 1:
-            np.multiply(left, right, out=block)
-        else:
-            np.multiply(
-                left[:, :, None],
-                right[:, None, :],
-                out=block.reshape(block.shape[0], left.shape[1], right.shape[1]),
-            )
 
 
 def normalised(weights: FloatArray) -> FloatArray:

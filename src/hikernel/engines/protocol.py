@@ -85,6 +85,15 @@ class Engine(Protocol):
         """
         ...
 
+    def level_squares(self, vector: FloatArray) -> FloatArray:
+        """Return sum_i vector_i^2 |Phi_v(x_i)|^2 for v = ((variable, level),), all of them.
+
+        Shape (len(level_pairs),). With |Phi_w' vector|^2 <= level_squares(vector / u)_v
+        level_squares(u)_w for the product of two levels v and w, and any positive u. Infinity
+        where products do not factor, because a variable has no constant level 0.
+        """
+        ...
+
     def apply(self, nodes: Sequence[Node], coef: FloatArray) -> FloatArray:
         """Return Phi coef, shape (n,)."""
         ...

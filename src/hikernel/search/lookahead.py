@@ -29,6 +29,7 @@ from hikernel.search.problem import (
     too_many_kernels,
 )
 from hikernel.search.prune import prune
+from hikernel.search.screen import PairScreen
 from hikernel.search.state import (
     SearchResult,
     SearchStep,
@@ -40,8 +41,6 @@ from hikernel.search.state import (
 
 __all__ = ["lookahead_search"]
 
-_PAIR_SCORES = 2 * 10**11
-"""All pairs are scored in every round while n times their number stays below this."""
 _TRIPLE_SCORES = 10**10
 """Products of three, two of them at level 1, are scored once no pair violates, while n times their
 number stays below this."""
@@ -100,7 +99,7 @@ class _Lookahead:
         self._pairs = problem.engine.level_pairs
         self._pair_weights = np.array([problem.graph.weight((pair,)) for pair in self._pairs])
         n, n_levels = problem.engine.n_rows, len(self._pairs)
-        self._all_pairs = n * n_levels**2 <= _PAIR_SCORES
+        self._screen = problem.screen or PairScreen(problem.engine, problem.graph)
         # Pairs at level 1, from which products of three without any strong parent are seen.
         firsts = [pair for pair in self._pairs if pair[1] == 1]
         n_triples = n * n_levels * len(firsts) * (len(firsts) - 1) // 2
@@ -149,7 +148,9 @@ class _Lookahead:
         while True:
             if not solved.solution.status.ok:
                 return solved, solved.solution.status.sentence
-            violators = self._unsettled(solved, self._look(solved, self._near(solved)))
+            found = self._look(solved, [ROOT, *solved.problem.nodes])
+            found |= self._look_at_pairs(solved)
+            violators = self._unsettled(solved, found)
             if not violators:
                 violators = self._unsettled(solved, self._look(solved, self._level_one_pairs))
             self._report(solved)
@@ -160,35 +161,50 @@ class _Lookahead:
                 return solved, reason
             solved = self._grow(solved, violators)
 
-    def _near(self, solved: SolvedHull) -> list[Node]:
-        """Return the prefixes next to the hull: its nodes, and all levels if affordable."""
-        prefixes: dict[Node, None] = dict.fromkeys([ROOT])
-        if self._all_pairs:
-            prefixes.update(dict.fromkeys((pair,) for pair in self._pairs))
-        prefixes.update(dict.fromkeys(solved.problem.nodes))
-        return list(prefixes)
+    def _look_at_pairs(self, solved: SolvedHull) -> dict[Node, float]:
+        """Return the violators among all products of two levels, where bounds leave any."""
+        if self._problem.graph.max_order == 1:
+            return {}
+        alpha = solved.dual.alpha
+        largest: dict[Node, float] = {}
+        prefixes = self._screen.open_prefixes(alpha, solved.level)
+        found = self._look(solved, prefixes, largest)
+        self._screen.update(alpha, prefixes, np.array([largest[prefix] for prefix in prefixes]))
+        return found
 
-    def _look(self, solved: SolvedHull, prefixes: Sequence[Node]) -> dict[Node, float]:
-        """Return the extensions of prefixes whose own score violates, with |a_w|^2 / d_w^2."""
+    def _look(
+        self,
+        solved: SolvedHull,
+        prefixes: Sequence[Node],
+        largest: dict[Node, float] | None = None,
+    ) -> dict[Node, float]:
+        """Return the extensions of prefixes whose own score violates, with |a_w|^2 / d_w^2.
+
+        ``largest`` is filled with the largest score over the extensions of each prefix.
+        """
         limit = self._problem.graph.max_order
         listed = [node for node in prefixes if limit is None or len(node) < limit]
         found: dict[Node, float] = {}
         for start in range(0, len(listed), _LOOK_PREFIXES):
-            self._look_from(solved, listed[start : start + _LOOK_PREFIXES], found)
+            part = listed[start : start + _LOOK_PREFIXES]
+            rows = self._look_from(solved, part, found)
+            if largest is not None:
+                largest.update(zip(part, rows, strict=True))
         for node in solved.problem.nodes:
             found.pop(node, None)
         return found
 
     def _look_from(
         self, solved: SolvedHull, prefixes: Sequence[Node], found: dict[Node, float]
-    ) -> None:
-        """Add the violators among the extensions of some prefixes."""
+    ) -> list[float]:
+        """Add the violators among the extensions of some prefixes; return each one's largest."""
         graph = self._problem.graph
         squares = self._problem.engine.extension_squares(prefixes, solved.dual.alpha)
         weights = np.array([graph.weight(node) if node else 1.0 for node in prefixes])
         squares /= np.outer(weights, self._pair_weights) ** 2
         for i, j in zip(*np.nonzero(squares > solved.level), strict=True):
             found[tuple(sorted((*prefixes[i], self._pairs[j])))] = float(squares[i, j])
+        return [float(x) for x in np.fmax.reduce(squares, axis=1, initial=0.0)]
 
     def _unsettled(self, solved: SolvedHull, found: dict[Node, float]) -> list[Node]:
         """Return the violators that a shared kappa does not settle, worst first."""

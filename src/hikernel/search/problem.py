@@ -14,6 +14,7 @@ from hikernel.graphs import ROOT, Grid
 from hikernel.reduced import HullMap, ReducedProblem
 from hikernel.reduced.problem import FormName
 from hikernel.search.certificate import DualPoint, primal_value
+from hikernel.search.screen import PairScreen
 
 __all__ = [
     "AUTO_WORK",
@@ -98,6 +99,8 @@ class SearchProblem:
         Form of the reduced problems.
     seed : int
         Of the draws behind statistical bounds.
+    screen : PairScreen, optional
+        Bounds on pairs that problems with the same rows and graph share.
     """
 
     engine: Engine
@@ -106,6 +109,7 @@ class SearchProblem:
     strength: float
     form: FormName = "auto"
     seed: int = 0
+    screen: PairScreen | None = None
 
     def reduced(self, nodes: list[Node]) -> ReducedProblem:
         """Return the reduced problem on a hull."""

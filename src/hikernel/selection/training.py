@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -25,6 +26,7 @@ from hikernel.search import (
     paper_search,
 )
 from hikernel.search.problem import Certify
+from hikernel.search.screen import PairScreen
 from hikernel.search.state import StepCallback
 from hikernel.selection.model import TermModel
 
@@ -161,7 +163,9 @@ class TrainingProblem:
         callback : callable, optional
             Called with every step of the search.
         """
-        problem = SearchProblem(self.engine, self.graph, self.y, alpha, seed=settings.seed)
+        problem = SearchProblem(
+            self.engine, self.graph, self.y, alpha, seed=settings.seed, screen=self._screen
+        )
         with one_blas_thread(self.engine.n_rows * len(self.engine.level_pairs) <= _ONE_THREAD):
             if settings.search == "paper":
                 result = paper_search(
@@ -183,6 +187,11 @@ class TrainingProblem:
                     start=start,
                 )
         return self._model(alpha, result)
+
+    @cached_property
+    def _screen(self) -> PairScreen:
+        """Bounds on pairs, which the lambdas of a path share."""
+        return PairScreen(self.engine, self.graph)
 
     def _model(self, alpha: float, result: SearchResult) -> TermModel:
         """Return a result in the units of y."""

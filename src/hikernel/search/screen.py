@@ -1,0 +1,83 @@
+"""Which pairs of levels can violate: bounds that spare most of them their score.
+
+For two levels v, w of different variables, with weights d, and any dual points alpha and alpha0,
+
+    |a_vw(alpha)| <= |s| |a_vw(alpha0)| + |rows of Phi_v scaled by (alpha - s alpha0) / u|
+                                          |rows of Phi_w scaled by u|,      u = sqrt(omega),
+
+by Cauchy and Schwarz (norms of Frobenius, s any number). With the largest |a_vw(alpha0)| / d_w
+over w known from one pass over all pairs, that bounds all pairs of v at the cost of one product
+with v. Before any pass alpha0 is zero, and the bound is a norm, which is enough to rule out deep
+levels while lambda is large. From one round or lambda to the next alpha changes little, so a
+pass over all pairs is needed only now and then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hikernel.engines.protocol import Engine, FloatArray, Node
+from hikernel.graphs import Grid
+
+__all__ = ["PairScreen"]
+
+_MOST_SCORES = 10**12
+"""Rows times pairs that are scored in one round at most: some ten seconds on two cores. The
+prefixes with the largest bounds come first."""
+
+_REFRESH = 0.5
+"""Share of prefixes from which on all are scored, to start anew from there."""
+
+
+class PairScreen:
+    """Bounds on the scores of all products of two levels, kept up from round to round.
+
+    Parameters
+    ----------
+    engine : Engine
+        The rows.
+    graph : Grid
+        The weights.
+    """
+
+    def __init__(self, engine: Engine, graph: Grid) -> None:
+        self._engine = engine
+        self._prefixes: list[Node] = [(pair,) for pair in engine.level_pairs]
+        self._index = {prefix: i for i, prefix in enumerate(self._prefixes)}
+        self._weights = np.array([graph.weight(prefix) for prefix in self._prefixes])
+        self._roots = np.sqrt(engine.row_weights)
+        sizes = np.sqrt(engine.level_squares(self._roots)) / self._weights
+        self._largest = float(np.max(sizes, initial=0.0))
+        self._reference = np.zeros(engine.n_rows)
+        self._scores = np.zeros(len(self._prefixes))
+
+    def open_prefixes(self, alpha: FloatArray, level: float) -> list[Node]:
+        """Return the levels that can be part of a pair with |a|^2 / d^2 above ``level``."""
+        bounds = self._bounds(alpha)
+        chosen: NDArray[np.intp] = np.flatnonzero(bounds**2 > level)
+        if len(chosen) > _REFRESH * len(bounds):
+            chosen = np.arange(len(bounds))
+        most = _MOST_SCORES // max(1, self._engine.n_rows * len(bounds))
+        if len(chosen) > most:
+            chosen = chosen[np.argsort(-bounds[chosen], kind="stable")[:most]]
+        return [self._prefixes[i] for i in chosen]
+
+    def update(self, alpha: FloatArray, prefixes: Sequence[Node], largest: FloatArray) -> None:
+        """Take note of the largest |a|^2 / d^2 over the pairs of some levels.
+
+        A pass over all levels becomes the new reference; anything less is of no use later.
+        """
+        index = [self._index[prefix] for prefix in prefixes]
+        if len(index) == len(self._prefixes):
+            self._reference = alpha.copy()
+            self._scores[index] = np.sqrt(largest)
+
+    def _bounds(self, alpha: FloatArray) -> FloatArray:
+        size = float(self._reference @ self._reference)
+        factor = float(alpha @ self._reference) / size if size > 0.0 else 0.0
+        change = (alpha - factor * self._reference) / self._roots
+        norms = np.sqrt(self._engine.level_squares(change)) / self._weights
+        return np.asarray(abs(factor) * self._scores + norms * self._largest)
