@@ -21,7 +21,7 @@ from scipy.linalg import eigh
 from hikernel.bases import OrthonormalPolynomial
 from hikernel.bases.design import Design
 from hikernel.graphs import ROOT, Grid, geometric_weights
-from hikernel.reduced import ReducedProblem
+from hikernel.reduced import SquaredProblem
 from hikernel.reduced.forms import PrimalForm
 
 TOL = 1e-6
@@ -45,7 +45,7 @@ def random_hull(grid: Grid, size: int, rng: np.random.Generator) -> list:
     return hull
 
 
-def make_problem(size: int, seed: int) -> ReducedProblem:
+def make_problem(size: int, seed: int) -> SquaredProblem:
     """A problem with eight true terms in a hull of ``size`` nodes, 2000 rows."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((2000, 20)) + 0.3 * rng.standard_normal((2000, 1))
@@ -58,7 +58,7 @@ def make_problem(size: int, seed: int) -> ReducedProblem:
     coef[rng.choice(size, 8, replace=False)] = rng.standard_normal(8)
     y = engine.apply(hull, coef)
     y = y / y.std() + 0.5 * rng.standard_normal(len(y))
-    return ReducedProblem(engine, grid, y / y.std(), hull)
+    return SquaredProblem(engine, grid, y / y.std(), hull)
 
 
 def seconds(work: Callable[[], object], repeats: int) -> float:
@@ -71,11 +71,11 @@ def seconds(work: Callable[[], object], repeats: int) -> float:
     return float(np.median(times))
 
 
-def measure(problem: ReducedProblem, alpha: float, repeats: int) -> tuple[float, float, str]:
+def measure(problem: SquaredProblem, alpha: float, repeats: int) -> tuple[float, float, str]:
     """Time of a cold and of a warm solve, and their Newton steps."""
-    eta = problem.solve(alpha / 0.7, tol=TOL).eta
+    start = problem.solve(alpha / 0.7, tol=TOL).warm_start
     cold = partial(problem.solve, alpha, tol=TOL)
-    warm = partial(problem.solve, alpha, tol=TOL, warm_eta=eta)
+    warm = partial(problem.solve, alpha, tol=TOL, warm=start)
     times = seconds(cold, repeats), seconds(warm, repeats)
     first, second = cold(), warm()
     if not (first.status.ok and second.status.ok):

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from hikernel._version import __version__
 
 if TYPE_CHECKING:
-    from hikernel.estimators import HKLRegressor, hkl_path
+    from hikernel.estimators import HKLClassifier, HKLRegressor, hkl_path
 
-__all__ = ["HKLRegressor", "__version__", "hkl_path"]
+__all__ = ["HKLClassifier", "HKLRegressor", "__version__", "hkl_path"]
 
-_HOMES = {"HKLRegressor": "hikernel.estimators", "hkl_path": "hikernel.estimators"}
+_HOMES = dict.fromkeys(["HKLClassifier", "HKLRegressor", "hkl_path"], "hikernel.estimators")
 
 
 def __getattr__(name: str) -> Any:

@@ -22,6 +22,7 @@ from hikernel.bases import (
     KernelPCA,
     OrthonormalPolynomial,
     Polynomial,
+    RankPolynomial,
     Spline,
 )
 
@@ -70,6 +71,14 @@ CASES = {
         OrthonormalPolynomial(5),
         lambda x, z, t, w: oracles.orthonormal_levels(x, z, t, w, 5),
         overflows=True,
+    ),
+    "rank": Case(
+        RankPolynomial(3), lambda x, z, t, w: oracles.rank_levels(x, z, t, w, 3, 2.0), tol=1e-10
+    ),
+    "rank-tight": Case(
+        RankPolynomial(4, bound=0.5),
+        lambda x, z, t, w: oracles.rank_levels(x, z, t, w, 4, 0.5),
+        tol=1e-10,
     ),
     "hermite": Case(
         Hermite(5, a=0.3), lambda x, z, t, w: oracles.hermite_levels(x, z, 5, 0.3), overflows=True

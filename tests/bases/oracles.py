@@ -99,3 +99,21 @@ def residual_diagonal(kernel, train, pivots, points):
     cross = kernel(points, pivots)
     solution = np.linalg.lstsq(kernel(pivots, pivots), cross.T, rcond=1e-15)[0]
     return np.diag(kernel(points, points)) - (cross * solution.T).sum(axis=1)
+
+
+def rank_levels(x, z, train, weights, q, bound):
+    """Polynomials orthonormal in the mid-rank, each scaled down to the bound."""
+
+    def rank(points):
+        values = np.unique(train)
+        below = [weights[train < v].sum() + weights[train == v].sum() / 2 for v in values]
+        return np.interp(points, values, below)
+
+    q = min(q, len(np.unique(train)) - 1)
+    u = standardise(rank(train), weights, rank(train))
+    at_x, at_z = (standardise(rank(train), weights, rank(p)) for p in (x, z))
+    here = orthonormal_levels(u, u, u, weights, q)
+    sizes = [np.sqrt(np.diag(kernel).max()) for kernel in here]
+    levels = orthonormal_levels(at_x, at_z, u, weights, q)
+    factors = [1.0] + [min(1.0, bound / size) for size in sizes[1:]]
+    return [factor**2 * kernel for factor, kernel in zip(factors, levels, strict=True)]

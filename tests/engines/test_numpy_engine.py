@@ -2,41 +2,15 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
+from engines.cases import make, rational_tail_sum
 from oracles.naive import all_nodes, descendant_sum, node_features
 
-from hikernel.engines import NumpyEngine, limited_tails, tails, tiles
-from hikernel.engines import numpy_engine as module
+from hikernel.engines import NumpyEngine, tails
 from hikernel.engines.memory import available_bytes, require_memory
 from hikernel.errors import MemoryPlanError
 from hikernel.graphs import Grid, geometric_weights
-
-
-def make(seed=0, n=23, widths=((1, 1, 1), (1, 1, 3), (1, 2)), constant=(True, True, True)):
-    rng = np.random.default_rng(seed)
-    levels = [
-        [
-            np.ones((n, 1)) if constant[m] and j == 0 else rng.standard_normal((n, r))
-            for j, r in enumerate(variable)
-        ]
-        for m, variable in enumerate(widths)
-    ]
-    weights = rng.uniform(0.5, 2.0, n)
-    grid = Grid(geometric_weights([len(w) - 1 for w in widths], 2.0))
-    return NumpyEngine(widths, levels, weights, constant), levels, weights / weights.sum(), grid
-
-
-@pytest.fixture(params=["one chunk", "many chunks"])
-def chunked(request, monkeypatch):
-    """Results must not depend on how rows are cut."""
-    if request.param == "many chunks":
-        monkeypatch.setattr(module, "_CHUNK_NUMBERS", 1)
-        for part in (tiles, tails, limited_tails):
-            monkeypatch.setattr(part, "TILE_NUMBERS", 1)
-    return request.param
 
 
 @pytest.mark.parametrize("constant", [(True, True, True), (False, True, False)])
@@ -144,32 +118,14 @@ def test_tail_sums_that_cancel_are_rounded_up():
     alpha[-1], alpha[-2] = 5.0, -5.0
     nodes = [((m, 1),) for m in range(4)]
     scales = grid.tail_scales()
-    exact = [_rational_tail_sum(X, alpha, scales, node) for node in nodes]
+    exact = [rational_tail_sum(X, alpha, scales, node) for node in nodes]
     result = engine.tail_sums(nodes, alpha, scales)
     assert np.all(result >= exact)
     # Without the twins nothing cancels and the allowance is negligible.
     calm_levels = [[block[:-2] for block in variable] for variable in levels]
     calm = NumpyEngine([(1, 1, 1)] * p, calm_levels, np.ones(n - 2), [True] * p)
-    calm_exact = [_rational_tail_sum(X[:-2], alpha[:-2], scales, node) for node in nodes]
+    calm_exact = [rational_tail_sum(X[:-2], alpha[:-2], scales, node) for node in nodes]
     np.testing.assert_allclose(calm.tail_sums(nodes, alpha[:-2], scales), calm_exact, rtol=1e-6)
-
-
-def _rational_tail_sum(X, alpha, scales, node):
-    """U(t) in exact rational arithmetic, for levels 1, x, x^2."""
-    rows = [[Fraction(float(x)) for x in row] for row in X]
-    a = [Fraction(float(x)) for x in alpha]
-    factors = [[[Fraction(float(c)) for c in row] for row in scale] for scale in scales]
-    present = dict(node)
-    total = Fraction(0)
-    for i in range(len(rows)):
-        for k in range(i + 1):
-            term = a[i] * a[k] * (1 if i == k else 2)
-            for m in range(len(factors)):
-                j = present.get(m, 0)
-                product = rows[i][m] * rows[k][m]
-                term *= sum(factors[m][j][level] * product**level for level in range(j, 3))
-            total += term
-    return float(total)
 
 
 def test_tail_sums_that_overflow_are_infinite():

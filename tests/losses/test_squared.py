@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from hikernel.losses import SquaredError
+from hikernel.losses.dual import QuadraticCurve
 
 rng = np.random.default_rng(0)
 Y, F = rng.standard_normal(50), rng.standard_normal(50)
@@ -25,21 +26,21 @@ def test_fenchel_young_holds_with_equality_at_the_gradient_only():
 
 
 def test_best_dual_value_is_the_maximum_over_multiples():
-    loss = SquaredError()
     fit, residual, penalty = 0.8, 0.5, 0.2
+    curve = QuadraticCurve(fit, residual)
     grid = np.linspace(0, 3, 30001)
     values = grid * fit - 0.5 * grid**2 * (residual + penalty)
-    assert loss.best_dual_value(fit, residual, penalty) == pytest.approx(values.max(), rel=1e-8)
-    limit = loss.penalty_for(fit, residual, 0.3)
-    assert loss.best_dual_value(fit, residual, limit) == pytest.approx(0.3)
+    assert curve.value(penalty) == pytest.approx(values.max(), rel=1e-8)
+    assert curve.value(curve.penalty_for(0.3)) == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize(
-    "numbers", [(-1.0, 1.0, 1.0), (1.0, 1.0, np.inf), (0.0, 0.0, 0.0), (1.0, np.nan, 1.0)]
+    ("fit", "residual", "penalty"),
+    [(-1.0, 1.0, 1.0), (1.0, 1.0, np.inf), (0.0, 0.0, 0.0), (1.0, np.nan, 1.0)],
 )
-def test_without_information_the_bound_is_zero(numbers):
-    assert SquaredError().best_dual_value(*numbers) == 0.0
+def test_without_information_the_bound_is_zero(fit, residual, penalty):
+    assert QuadraticCurve(fit, residual).value(penalty) == 0.0
 
 
 def test_any_penalty_reaches_a_value_of_zero():
-    assert SquaredError().penalty_for(1.0, 1.0, 0.0) == np.inf
+    assert QuadraticCurve(1.0, 1.0).penalty_for(0.0) == np.inf

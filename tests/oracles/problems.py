@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from losses.cases import CASES
 
 from hikernel.bases.design import Design
 from hikernel.graphs import Grid, geometric_weights
 from hikernel.search import SearchProblem
+from oracles.naive import all_nodes
+from oracles.twin import twin_optimum
 
 
 @dataclass(frozen=True)
@@ -20,6 +23,20 @@ class SmallProblem:
     y: np.ndarray
     weights: np.ndarray
     grid: Grid
+
+
+def optimum_of(small):
+    """Optimal value over the whole graph and the prediction there, from the twin."""
+    nodes = all_nodes(small.grid)
+    search = small.search
+    return twin_optimum(
+        small.grid, small.levels, nodes, small.y, small.weights, search.strength, search.loss
+    )
+
+
+def prediction_of(problem, result):
+    """f on the rows, from the coefficients and the intercept of a search's result."""
+    return problem.engine.apply(result.nodes, result.solution.coef) + result.intercept
 
 
 def small_problem(
@@ -34,15 +51,22 @@ def small_problem(
     weighted=False,
     form="auto",
     max_order=None,
+    case=None,
 ):
-    """Return a problem with an interaction in it; ``basis`` is one basis for all columns."""
+    """Return a problem with an interaction in it; ``basis`` is one basis for all columns.
+
+    ``case`` of ``losses.cases`` says which loss and makes the target; squared error by default.
+    """
+    case = case or CASES["squared_error"]
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, p))
-    y = X[:, 0] + X[:, 0] * X[:, 1] + 0.5 * rng.standard_normal(n)
-    y = (y - y.mean()) / y.std()
+    signal = X[:, 0] + X[:, 0] * X[:, 1]
+    if case.outputs is not None:
+        signal = np.column_stack([signal, -X[:, 0], X[:, 1]])
+    y = case.target(signal, rng)
     weights = rng.integers(1, 4, size=n).astype(float) if weighted else np.ones(n)
     design = Design.fit(X, [basis] * p, weights)
     grid = Grid(geometric_weights(design.max_levels, weight_base), root_weight, max_order)
-    search = SearchProblem(design.engine(X, weights), grid, y, alpha, form)
+    search = SearchProblem(design.engine(X, weights), grid, y, alpha, case.loss, form=form)
     levels = [fitted.transform(X[:, m]) for m, fitted in enumerate(design.bases)]
     return SmallProblem(search, levels, y, weights, grid)

@@ -6,11 +6,36 @@ import warnings
 
 import cvxpy as cp
 import numpy as np
+from scipy.special import xlogy
 
+from hikernel.losses import (
+    EpsilonInsensitive,
+    Hinge,
+    Huber,
+    LogLoss,
+    Multinomial,
+    Poisson,
+    Quantile,
+    SquaredError,
+    SquaredHinge,
+)
 from oracles.naive import is_ancestor, node_features
 
+# Each loss as cvxpy writes it, per entry of f (per row for the multinomial loss).
+LOSSES = {
+    SquaredError: lambda loss, y, f: 0.5 * cp.square(y - f),
+    Huber: lambda loss, y, f: 0.5 * cp.huber(y - f, loss.delta),
+    Quantile: lambda loss, y, f: loss.level * (y - f) + cp.pos(f - y),
+    EpsilonInsensitive: lambda loss, y, f: cp.pos(cp.abs(y - f) - loss.epsilon),
+    Poisson: lambda loss, y, f: cp.exp(f) - cp.multiply(y, f) + xlogy(y, y) - y,
+    LogLoss: lambda loss, y, f: cp.logistic(-cp.multiply(y, f)),
+    Hinge: lambda loss, y, f: cp.pos(1 - cp.multiply(y, f)),
+    SquaredHinge: lambda loss, y, f: 0.5 * cp.square(cp.pos(1 - cp.multiply(y, f))),
+    Multinomial: lambda loss, y, f: cp.log_sum_exp(f, axis=1) - cp.sum(cp.multiply(y, f), axis=1),
+}
 
-def twin_optimum(grid, levels, nodes, y, weights, alpha):
+
+def twin_optimum(grid, levels, nodes, y, weights, alpha, loss=None):
     """Optimal value of the problem restricted to some nodes (all of them: the whole graph).
 
     Parameters
@@ -21,28 +46,40 @@ def twin_optimum(grid, levels, nodes, y, weights, alpha):
         Level features per variable.
     nodes : list of Node
         Ancestor-closed.
-    y, weights : ndarray of shape (n,)
-        Target and row weights (normalised here).
+    y : ndarray of shape (n,) or (n, k)
+        Target.
+    weights : ndarray of shape (n,)
+        Row weights (normalised here).
     alpha : float
         lambda.
+    loss : Loss, optional
+        The squared error if not given.
 
     Returns
     -------
     value : float
-    prediction : ndarray of shape (n,)
+    prediction : ndarray of the shape of y
     """
     omega = weights / weights.sum()
     blocks = [node_features(levels, v) for v in nodes]
-    betas = [cp.Variable(block.shape[1]) for block in blocks]
-    b = cp.Variable()
-    f = b + sum(block @ beta for block, beta in zip(blocks, betas, strict=True))
+    outputs = y.shape[1:]
+    betas = [cp.Variable((block.shape[1], *outputs)) for block in blocks]
+    b = cp.Variable(outputs)
+    shift = b if not outputs else np.ones((len(y), 1)) @ cp.reshape(b, (1, *outputs), order="C")
+    f = shift + sum(block @ beta for block, beta in zip(blocks, betas, strict=True))
     norms = [
         grid.weight(v)
-        * cp.norm(cp.hstack([betas[i] for i, w in enumerate(nodes) if is_ancestor(v, w)]))
+        * cp.norm(
+            cp.hstack(
+                [cp.vec(betas[i], order="C") for i, w in enumerate(nodes) if is_ancestor(v, w)]
+            )
+        )
         for v in nodes
     ]
-    loss = 0.5 * cp.sum_squares(cp.multiply(np.sqrt(omega), y - f))
-    problem = cp.Problem(cp.Minimize(loss + 0.5 * alpha * cp.square(sum(norms))))
+    loss = loss or SquaredError()
+    rows = LOSSES[type(loss)](loss, y, f)
+    mean_loss = cp.sum(omega @ rows)
+    problem = cp.Problem(cp.Minimize(mean_loss + 0.5 * alpha * cp.square(sum(norms))))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # cvxpy's own deprecations are not ours to test
         problem.solve(solver=cp.CLARABEL, tol_gap_abs=1e-11, tol_gap_rel=1e-11, tol_feas=1e-11)

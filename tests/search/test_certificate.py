@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from oracles.naive import all_nodes, node_features, omega
+from oracles.problems import small_problem
 
+from hikernel.bases import OrthonormalPolynomial
 from hikernel.losses import SquaredError
 from hikernel.search import Certificate
-from hikernel.search.certificate import DualPoint, primal_value
+from hikernel.search.certificate import DualPoint
+from hikernel.search.state import solve_hull
 
 
 def certificate(**changes):
@@ -58,7 +62,8 @@ def test_the_dual_value_is_the_conjugate_form_at_the_best_multiple():
     omega = rng.uniform(0.5, 1, 30)
     omega /= omega.sum()
     strength, norm2 = 0.1, 0.7
-    point = DualPoint.from_residuals(y, r, omega, strength)
+    r -= omega @ r
+    point = DualPoint.of(SquaredError(), y, r, omega, strength)
     assert np.sum(point.alpha) == pytest.approx(0.0, abs=1e-12)
 
     def dual(s):
@@ -72,11 +77,20 @@ def test_the_dual_value_is_the_conjugate_form_at_the_best_multiple():
 
 def test_dual_norm_for_inverts_value():
     y = np.array([1.0, -1.0, 2.0, -2.0])
-    point = DualPoint.from_residuals(y, 0.5 * y, np.full(4, 0.25), 0.1)
+    point = DualPoint.of(SquaredError(), y, 0.5 * y, np.full(4, 0.25), 0.1)
     assert point.value(point.dual_norm_for(0.4)) == pytest.approx(0.4)
 
 
-def test_primal_value_is_the_objective_written_out():
-    y, f = np.array([1.0, 2.0]), np.array([0.0, 1.0])
-    omega = np.array([0.25, 0.75])
-    assert primal_value(y, f, omega, norm=3.0, strength=0.2) == pytest.approx(0.5 + 0.9)
+def test_the_objective_of_a_solved_hull_is_written_out_from_the_rows():
+    small = small_problem(OrthonormalPolynomial(2), 0, weighted=True, alpha=0.01)
+    nodes = all_nodes(small.grid)
+    reduced = small.search.reduced(nodes)
+    solved = solve_hull(small.search, reduced, tol=1e-3, solve_tol=1e-6)
+    coef = solved.solution.coef
+    features = np.hstack([node_features(small.levels, v) for v in nodes])
+    f = features @ coef
+    b = np.average(small.y - f, weights=small.weights)
+    loss = 0.5 * np.average((small.y - f - b) ** 2, weights=small.weights)
+    norm = omega(small.grid, nodes, np.abs(coef))
+    assert float(solved.intercept) == pytest.approx(b, abs=1e-12)
+    assert solved.objective == pytest.approx(loss + 0.5 * 0.01 * norm**2, rel=1e-12)

@@ -17,6 +17,7 @@ from hikernel.bases.kernel_pca import KernelPCA
 from hikernel.bases.lowrank import LowRankMap, LowRankWarning, pivoted_cholesky
 from hikernel.bases.orthonormal import OrthonormalPolynomial
 from hikernel.bases.polynomial import Polynomial
+from hikernel.bases.rank import RankPolynomial
 from hikernel.bases.scaling import Standardizer
 from hikernel.bases.spline import Spline
 
@@ -32,6 +33,7 @@ __all__ = [
     "LowRankWarning",
     "OrthonormalPolynomial",
     "Polynomial",
+    "RankPolynomial",
     "Spline",
     "Standardizer",
     "make_basis",
@@ -41,7 +43,16 @@ __all__ = [
 #: Basis classes by name.
 BASES: dict[str, type[Basis]] = {
     cls.name: cls
-    for cls in (Polynomial, OrthonormalPolynomial, Hermite, Gaussian, KernelPCA, Anova, Spline)
+    for cls in (
+        Polynomial,
+        OrthonormalPolynomial,
+        RankPolynomial,
+        Hermite,
+        Gaussian,
+        KernelPCA,
+        Anova,
+        Spline,
+    )
 }
 
 #: What "auto" stands for on a column of numbers.

@@ -5,8 +5,11 @@ r = K - s, with constant level 0 and rho_m = sum_{l >= 1} scales_m[0, l] k_{m,l}
 
     U(t) = sum_ik alpha_i alpha_k prod_{m in t} S_{m,t_m} E_r({rho_m : m not in t}),
 
-E_r the sum of the elementary symmetric polynomials e_0 + ... + e_r. Leaving variables out of them
-is a short recursion, e_k(without m) = e_k - rho_m e_{k-1}(without m), so that for t = rest + (m, j)
+E_r the sum of the elementary symmetric polynomials e_0 + ... + e_r. With several outputs
+alpha_i is a row of numbers, alpha_i alpha_k an inner product, and U(t) the sum of the outputs' own.
+
+Leaving variables out of the e_k is a short recursion, e_k(without m) = e_k - rho_m e_{k-1}(without
+m), so that for t = rest + (m, j)
 
     U(t) = sum_{a <= r} left_a @ right_a',
     left_a = alpha alpha' prod_{rest} S E_{r-a}(without rest),   right_a = S_{m,j} (-rho_m)^a
@@ -24,13 +27,23 @@ import numpy as np
 
 from hikernel.engines.protocol import FloatArray, Node
 from hikernel.engines.sketch import run_draws
-from hikernel.engines.tiles import TILE_NUMBERS, cut_tiles, in_threads, scaled_factor
+from hikernel.engines.tiles import (
+    TILE_NUMBERS,
+    Tile,
+    by_output,
+    cut_tiles,
+    in_threads,
+    pair_weights,
+    scaled_factor,
+)
 
 __all__ = ["LimitedTailSummer"]
 
 
 class LimitedTailSummer:
     """Sums over the descendants of limited order; level 0 of every variable must be constant.
+
+    ``alpha`` has shape (n,), or (n, k) for k outputs, whose sums are added.
 
     Parameters
     ----------
@@ -75,14 +88,15 @@ class LimitedTailSummer:
         return out
 
     def diagonal(self, nodes: Sequence[Node], alpha: FloatArray) -> FloatArray:
-        """Return sum_i alpha_i^2 K_ii, the diagonal of U(t), shape (len(nodes),)."""
+        """Return sum_i |alpha_i|^2 K_ii, the diagonal of U(t), shape (len(nodes),)."""
+        squares = np.sum(by_output(alpha) ** 2, axis=1)
         out = np.zeros(len(nodes))
         for order in sorted({len(node) for node in nodes}):
             index = [i for i, node in enumerate(nodes) if len(node) == order]
             if order <= self._max_order:
                 plan = _OrderPlan([nodes[i] for i in index], self._max_order)
                 parts = self._all_factors(plan, len(alpha))
-                out[index] = plan.sums(_diagonal, *parts, alpha**2, exact=True)
+                out[index] = plan.sums(_diagonal, *parts, squares, exact=True)
         return out
 
     def _draws_of_one_order(
@@ -93,13 +107,13 @@ class LimitedTailSummer:
         every = [*factors, *excess, *others]
         position = {id(factor): k for k, factor in enumerate(every)}
 
-        def draw(rows: slice, signs: dict[int, FloatArray]) -> FloatArray:
+        def draw(rows: slice, signs: dict[int, FloatArray], weight: FloatArray) -> FloatArray:
             def signed(factor: FloatArray) -> FloatArray:
                 return np.asarray(factor[rows] @ signs[position[id(factor)]])
 
-            return plan.sums(signed, factors, excess, others, alpha[rows], exact=True)
+            return plan.sums(signed, factors, excess, others, weight, exact=True)
 
-        return run_draws(draw, every, len(alpha), n_draws, seed)
+        return run_draws(draw, every, alpha, n_draws, seed)
 
     def _all_factors(
         self, plan: _OrderPlan, n: int
@@ -120,32 +134,32 @@ class LimitedTailSummer:
 
     def _of_one_order(self, nodes: list[Node], alpha: FloatArray) -> FloatArray:
         plan = _OrderPlan(nodes, self._max_order)
-        n = len(alpha)
+        alpha = by_output(alpha)
+        n, n_outputs = alpha.shape
         factors, excess, others = self._all_factors(plan, n)
         tiles = cut_tiles(n, len(factors) + len(excess) + 4)
 
-        def work(tile: tuple[slice, slice]) -> FloatArray:
+        def work(tile: Tile) -> FloatArray:
             rows, cols = tile
-            weight = np.outer(alpha[rows], alpha[cols])
-            if rows.start != cols.start:
-                weight *= 2.0
 
             def kernel(factor: FloatArray) -> FloatArray:
                 return np.asarray(factor[rows] @ factor[cols].T).ravel()
 
-            return plan.sums(kernel, factors, excess, others, weight.ravel(), exact=True)
+            weight = pair_weights(alpha, tile)
+            return plan.sums(kernel, factors, excess, others, weight, exact=True)
 
         total = np.zeros(len(nodes))
         for part in in_threads(work, tiles, n):
             total += part
 
-        # The terms add up to at most n sum_i alpha_i^2 K_ii, with nothing left out of the e_k.
+        # The terms add up to at most n sum_i |alpha_i|^2 K_ii, with nothing left out of the e_k.
         with np.errstate(over="ignore", invalid="ignore"):
-            size = plan.sums(_diagonal, factors, excess, others, alpha**2, exact=False)
+            squares = np.sum(alpha**2, axis=1)
+            size = plan.sums(_diagonal, factors, excess, others, squares, exact=False)
             rows, cols = tiles[0]
             length = (rows.stop - rows.start) * (cols.stop - cols.start)
             width = sum(f.shape[1] for f in [*factors, *excess, *others])
-            gamma = np.finfo(float).eps * (length + len(tiles) + 4 * width)
+            gamma = np.finfo(float).eps * (length + len(tiles) + 4 * width + n_outputs - 1)
             return np.asarray(np.maximum(total, 0.0) + gamma * n * size)
 
     def _factor(self, variable: int, level: int | None, n_rows: int) -> FloatArray:

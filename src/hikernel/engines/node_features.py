@@ -56,6 +56,15 @@ class NodeFeatures:
         absent = [(m, 0) for m in self.everywhere if m not in present]
         return sorted([*node, *absent])
 
+    def own(self, node: Node, rows: slice) -> FloatArray:
+        """Return the product of a node's own levels, without those of absent variables."""
+        width = 1
+        for m, level in node:
+            width *= self._widths[m][level]
+        out = np.empty((rows.stop - rows.start, width), order="F")
+        self._fill(out, tuple(node), rows, {})
+        return out
+
     def builder(self, nodes: Sequence[Node]) -> Callable[[slice], FloatArray]:
         """Return a function that makes the features of some rows, shape (rows, R)."""
         if self.single_columns:

@@ -10,12 +10,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from hikernel.engines.bumps import BumpExtensions
 from hikernel.engines.limited_tails import LimitedTailSummer
 from hikernel.engines.memory import require_memory
 from hikernel.engines.node_features import NodeFeatures
 from hikernel.engines.protocol import FloatArray, Node
 from hikernel.engines.tails import TailSummer
-from hikernel.engines.tiles import cut_blocks
+from hikernel.engines.tiles import by_output, cut_blocks
 
 __all__ = ["NumpyEngine", "normalised"]
 
@@ -97,9 +98,9 @@ class NumpyEngine:
         )
         return self._features.builder(nodes)(slice(0, self.n_rows))
 
-    def means(self, nodes: Sequence[Node]) -> FloatArray:
-        """Return the weighted means of the columns."""
-        return self.correlate(nodes, self._weights)
+    def means(self, nodes: Sequence[Node], weights: FloatArray | None = None) -> FloatArray:
+        """Return the means of the columns, weighted by omega or by the weights given."""
+        return self.correlate(nodes, self._weights if weights is None else normalised(weights))
 
     def gram(
         self,
@@ -107,13 +108,16 @@ class NumpyEngine:
         right: Sequence[Node],
         left_means: FloatArray,
         right_means: FloatArray,
+        weights: FloatArray | None = None,
     ) -> FloatArray:
-        """Return the centred, weighted cross moments of two lists of nodes."""
+        """Return the centred cross moments of two lists of nodes, weighted by omega or as given."""
+        if weights is None:
+            weights = self._weights
         total = np.zeros((len(left_means), len(right_means)))
-        same = list(left) == list(right)
+        same = list(left) == list(right) and np.array_equal(left_means, right_means)
         left_features, right_features = self._features.builder(left), self._features.builder(right)
         for rows in self._chunks(len(left_means) + len(right_means)):
-            root_weights = np.sqrt(self._weights[rows])[:, None]
+            root_weights = np.sqrt(weights[rows])[:, None]
             a = (left_features(rows) - left_means) * root_weights
             b = a if same else (right_features(rows) - right_means) * root_weights
             total += a.T @ b
@@ -133,11 +137,11 @@ class NumpyEngine:
     def correlate(
         self, nodes: Sequence[Node], vector: FloatArray, *, absolute: bool = False
     ) -> FloatArray:
-        """Return Phi' vector, or |Phi|' |vector|."""
+        """Return Phi' vector, or |Phi|' |vector|, for one column or several."""
         if absolute:
             vector = np.abs(vector)
         widths = [self.width(node) for node in nodes]
-        total = np.zeros(sum(widths))
+        total = np.zeros((sum(widths), *vector.shape[1:]))
         start = 0
         for block in cut_blocks(widths, _CHUNK_NUMBERS // 64):
             part = total[start : start + sum(widths[block])]
@@ -160,29 +164,30 @@ class NumpyEngine:
     ) -> FloatArray:
         """Return the squared scores of all one-variable extensions of the prefixes.
 
-        One matrix product: (features of the prefixes times the vector)' times all levels. The
-        rounding error of an entry is at most (n + 64) eps sum |prefix| |vector| times the
-        largest magnitude of the level.
+        One matrix product an output: (features of the prefixes)' times (all levels times the
+        vector). The rounding error of a score is at most half of (n + 64) eps sum |prefix| |vector|
+        times the largest magnitude of the level; the other half covers the sum of the squares.
         """
         pairs = self.level_pairs
-        out = np.empty((len(prefixes), len(pairs)))
+        out = np.zeros((len(prefixes), len(pairs)))
         if self._features.everywhere:
             # Absent variables have features of their own, so prefixes are no common factors.
-            for target, prefix in zip(out, prefixes, strict=True):
-                target[...] = self._explicit_extensions(prefix, pairs, vector, rounded_up)
-            return out
+            single = all(self._widths[m][0] == 1 for m in self._features.everywhere)
+            extend = self._bump_extensions if single else self._explicit_extensions
+            return extend(prefixes, vector, rounded_up)
         variables = np.array([m for m, _ in pairs])
         widths = [self.width(prefix) for prefix in prefixes]
-        # The vector goes to the levels once, not to the features of every prefix.
-        weighted = self._columns * vector[:, None]
-        for block in cut_blocks(widths, _BLOCK_COLUMNS):
-            products = self._products(prefixes[block], sum(widths[block]), weighted)
-            if rounded_up:
-                sizes = self.correlate(prefixes[block], vector, absolute=True)
-                np.abs(products, out=products)
-                products += self._margin * np.outer(sizes, self._column_maxima())
-            np.square(products, out=products)
-            out[block] = self._sum_blocks(products, pairs, widths[block])
+        for output in np.atleast_2d(np.ascontiguousarray(vector.T)):
+            # The vector goes to the levels once, not to the features of every prefix.
+            weighted = self._columns * output[:, None]
+            for block in cut_blocks(widths, _BLOCK_COLUMNS):
+                products = self._products(prefixes[block], sum(widths[block]), weighted)
+                if rounded_up:
+                    sizes = self.correlate(prefixes[block], output, absolute=True)
+                    np.abs(products, out=products)
+                    products += self._margin * np.outer(sizes, self._column_maxima())
+                np.square(products, out=products)
+                out[block] += self._sum_blocks(products, pairs, widths[block])
         present: dict[int, list[int]] = {}
         for i, prefix in enumerate(prefixes):
             for m, _ in prefix:
@@ -235,29 +240,45 @@ class NumpyEngine:
         """Return the largest magnitude of every stored column."""
         return np.asarray(np.maximum(self._columns.max(axis=0), -self._columns.min(axis=0)))
 
-    def _explicit_extensions(
-        self,
-        prefix: Node,
-        pairs: Sequence[tuple[int, int]],
-        vector: FloatArray,
-        rounded_up: bool,
+    def _bump_extensions(
+        self, prefixes: Sequence[Node], vector: FloatArray, rounded_up: bool
     ) -> FloatArray:
-        present = {m for m, _ in prefix}
-        wanted = [i for i, (m, _) in enumerate(pairs) if m not in present]
-        nodes = [tuple(sorted((*prefix, pairs[i]))) for i in wanted]
-        out = np.full(len(pairs), np.nan)
-        if nodes:
+        """Return the squared scores of extensions where level 0 is a bump."""
+        bumps = BumpExtensions(self._columns, self._spans, self.level_pairs, self._features)
+        out = np.empty((len(prefixes), len(self.level_pairs)))
+        weighted = by_output(vector)
+        for target, prefix in zip(out, prefixes, strict=True):
+            scores = sizes = np.zeros(())
+            for rows in self._chunks(4 * self._columns.shape[1]):
+                scores = scores + bumps.products(prefix, weighted[rows], rows, absolute=False)
+                if rounded_up:
+                    sizes = sizes + bumps.products(prefix, weighted[rows], rows, absolute=True)
+            target[...] = bumps.squares(np.abs(scores) + self._margin * sizes, prefix)
+        return out
+
+    def _explicit_extensions(
+        self, prefixes: Sequence[Node], vector: FloatArray, rounded_up: bool
+    ) -> FloatArray:
+        """Return the same by making all features, for levels 0 of several columns."""
+        pairs = self.level_pairs
+        out = np.full((len(prefixes), len(pairs)), np.nan)
+        for target, prefix in zip(out, prefixes, strict=True):
+            present = {m for m, _ in prefix}
+            wanted = [i for i, (m, _) in enumerate(pairs) if m not in present]
+            nodes = [tuple(sorted((*prefix, pairs[i]))) for i in wanted]
+            if not nodes:
+                continue
             widths = [self.width(node) for node in nodes]
             starts = np.concatenate([[0], np.cumsum(widths)[:-1]]).astype(np.intp)
             scores = np.abs(self.correlate(nodes, vector))
             if rounded_up:
                 scores += self._margin * self.correlate(nodes, vector, absolute=True)
-            out[wanted] = np.add.reduceat(scores**2, starts)
+            target[wanted] = np.add.reduceat(np.sum(by_output(scores) ** 2, axis=1), starts)
         return out
 
     def apply(self, nodes: Sequence[Node], coef: FloatArray) -> FloatArray:
-        """Return Phi coef."""
-        out = np.empty(self.n_rows)
+        """Return Phi coef, for one column or several."""
+        out = np.empty((self.n_rows, *coef.shape[1:]))
         features = self._features.builder(nodes)
         for rows in self._chunks(len(coef)):
             out[rows] = features(rows) @ coef

@@ -26,6 +26,9 @@ class Engine(Protocol):
     Phi_v is the (n, r_v) feature matrix of node v: the row-wise Kronecker product of its level
     features. For several nodes the blocks stand side by side, R columns in all, in the order of
     the nodes. Row i has weight omega_i, with sum 1.
+
+    Vectors over the rows have shape (n,), or (n, k) for k outputs; squares and descendant sums
+    are then added over the outputs.
     """
 
     @property
@@ -46,8 +49,12 @@ class Engine(Protocol):
         """Return Phi, shape (n, R). Takes n R numbers of memory: for the dual form only."""
         ...
 
-    def means(self, nodes: Sequence[Node]) -> FloatArray:
-        """Return the weighted column means Phi' omega, shape (R,)."""
+    def means(self, nodes: Sequence[Node], weights: FloatArray | None = None) -> FloatArray:
+        """Return the weighted column means Phi' omega, shape (R,).
+
+        ``weights``, shape (n,), nonnegative and of any sum, stand in for omega: the means are
+        Phi' weights / sum(weights).
+        """
         ...
 
     def gram(
@@ -56,8 +63,12 @@ class Engine(Protocol):
         right: Sequence[Node],
         left_means: FloatArray,
         right_means: FloatArray,
+        weights: FloatArray | None = None,
     ) -> FloatArray:
-        """Return (Phi_left - mean)' diag(omega) (Phi_right - mean), shape (R_left, R_right)."""
+        """Return (Phi_left - mean)' diag(omega) (Phi_right - mean), shape (R_left, R_right).
+
+        ``weights``, shape (n,) and nonnegative, stand in for omega; they are not normalised.
+        """
         ...
 
     def gram_diagonal(self, nodes: Sequence[Node], means: FloatArray) -> FloatArray:
@@ -67,7 +78,10 @@ class Engine(Protocol):
     def correlate(
         self, nodes: Sequence[Node], vector: FloatArray, *, absolute: bool = False
     ) -> FloatArray:
-        """Return Phi' vector, shape (R,), or |Phi|' |vector|, which bounds its rounding error."""
+        """Return Phi' vector, or |Phi|' |vector|, which bounds its rounding error.
+
+        Shape (R,) for a vector of shape (n,), (R, k) for (n, k).
+        """
         ...
 
     @property
@@ -81,7 +95,8 @@ class Engine(Protocol):
         """Return |Phi_w' vector|^2 for w = prefix + (variable, level), all of them at once.
 
         Shape (len(prefixes), len(level_pairs)), NaN where the prefix has the variable already.
-        With ``rounded_up`` no entry is below its exact value.
+        For a vector of shape (n, k) the squares are added over the k columns. With
+        ``rounded_up`` no entry is below its exact value.
         """
         ...
 
@@ -95,7 +110,7 @@ class Engine(Protocol):
         ...
 
     def apply(self, nodes: Sequence[Node], coef: FloatArray) -> FloatArray:
-        """Return Phi coef, shape (n,)."""
+        """Return Phi coef: shape (n,) for coef of shape (R,), (n, k) for (R, k)."""
         ...
 
     def tail_sums(
@@ -108,9 +123,10 @@ class Engine(Protocol):
         """Return U(t), the scaled sum of |a_w|^2 over all descendants w of each node t.
 
         U(t) = sum_ik alpha_i alpha_k prod_m S_{m,t_m}(x_i, x_k), where S_{m,j} = sum over l >= j
-        of scales[m][j, l] k_{m,l}. Nothing is sampled; a bound on the rounding error is added, and
-        a sum that overflows is reported as infinity. With ``max_order`` only descendants of at
-        most that many variables count.
+        of scales[m][j, l] k_{m,l}. For alpha of shape (n, k) it is the sum of the U(t) of the k
+        columns, at the cost of one. Nothing is sampled; a bound on the rounding error is added,
+        and a sum that overflows is reported as infinity. With ``max_order`` only descendants of
+        at most that many variables count.
         """
         ...
 
@@ -125,7 +141,8 @@ class Engine(Protocol):
     ) -> FloatArray:
         """Return independent random y_t with E y_t^2 = U(t), shape (n_draws, len(nodes)).
 
-        Linear in the number of rows, where the exact sums are quadratic.
+        Linear in the number of rows, where the exact sums are quadratic. For alpha of shape
+        (n, k) every draw adds up the columns with random signs of its own.
         """
         ...
 
@@ -136,5 +153,5 @@ class Engine(Protocol):
         scales: Sequence[FloatArray],
         max_order: int | None,
     ) -> FloatArray:
-        """Return sum_i alpha_i^2 prod_m S_{m,t_m}(x_i, x_i), the diagonal part of U(t)."""
+        """Return sum_i |alpha_i|^2 prod_m S_{m,t_m}(x_i, x_i), the diagonal part of U(t)."""
         ...

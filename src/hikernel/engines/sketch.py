@@ -5,6 +5,9 @@ z_t(x_i) = prod_m (F_{m,t_m} r_m)_i has E z_t(x_i) z_t(x_k) = prod_m S_{m,t_m}(x
 
     y_t = sum_i alpha_i z_t(x_i),     E y_t^2 = U(t).
 
+With several outputs alpha_i stands for sum_c s_c alpha_ic, the s_c independent signs of the draw:
+E s_c s_d is zero for c != d, and E y_t^2 the sum of the outputs' U(t).
+
 One draw is the same computation as one tile of the exact sums, with rows in place of pairs of rows.
 The squares have heavy tails upwards, but a mean of nonnegative numbers rarely falls far below its
 expectation: P(mean <= (1 - e) U) <= exp(-M e^2 / (2 kappa)), kappa = E y^4 / (E y^2)^2 (the lower
@@ -25,7 +28,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from hikernel.engines.protocol import FloatArray
-from hikernel.engines.tiles import TILE_NUMBERS, in_threads
+from hikernel.engines.tiles import TILE_NUMBERS, by_output, in_threads
 
 __all__ = ["KURTOSIS_MARGIN", "run_draws", "sketched_bounds"]
 
@@ -78,9 +81,9 @@ def sketched_bounds(
 
 
 def run_draws(
-    draw: Callable[[slice, dict[int, FloatArray]], FloatArray],
+    draw: Callable[[slice, dict[int, FloatArray], FloatArray], FloatArray],
     factors: Sequence[FloatArray],
-    n_rows: int,
+    alpha: FloatArray,
     n_draws: int,
     seed: int,
 ) -> FloatArray:
@@ -89,23 +92,31 @@ def run_draws(
     Parameters
     ----------
     draw : callable
-        Given rows and the signs of every factor (by position), returns their part of y_t.
+        Given rows, the signs of every factor (by position) and the weights of those rows,
+        returns their part of y_t.
     factors : sequence of ndarray of shape (n_rows, width)
         The factors that get signs.
-    n_rows, n_draws, seed : int
-        Rows, draws, and the seed of their generators (one per draw, so that threads don't
-        matter).
+    alpha : ndarray of shape (n_rows,) or (n_rows, k)
+        Weights of the rows; those of k outputs are combined with random signs.
+    n_draws, seed : int
+        Draws, and the seed of their generators (one per draw, so that threads don't matter).
     """
+    n_rows = len(alpha)
+    outputs = by_output(alpha)
     step = max(256, TILE_NUMBERS // max(1, len(factors)))
     chunks = [slice(s, min(s + step, n_rows)) for s in range(0, n_rows, step)]
 
     def work(number: int) -> FloatArray:
         rng = np.random.default_rng([seed, number])
-        signs = {
-            k: np.asarray(rng.integers(0, 2, size=factor.shape[1]) * 2.0 - 1.0)
-            for k, factor in enumerate(factors)
-        }
+        signs = {k: _signs(rng, factor.shape[1]) for k, factor in enumerate(factors)}
+        n_outputs = outputs.shape[1]
+        # A single output needs no sign: y_t and -y_t have the same square.
+        weight = outputs.ravel() if n_outputs == 1 else outputs @ _signs(rng, n_outputs)
         with np.errstate(all="ignore"):
-            return np.asarray(np.sum([draw(rows, signs) for rows in chunks], axis=0))
+            return np.asarray(np.sum([draw(rows, signs, weight[rows]) for rows in chunks], axis=0))
 
     return np.array(list(in_threads(work, list(range(n_draws)), n_rows)))
+
+
+def _signs(rng: np.random.Generator, size: int) -> FloatArray:
+    return np.asarray(rng.integers(0, 2, size=size) * 2.0 - 1.0)

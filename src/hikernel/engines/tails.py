@@ -5,6 +5,9 @@ For every node t asked for,
     U(t) = sum_{i,k} alpha_i alpha_k prod_m S_{m,t_m}(x_i, x_k),
     S_{m,j}(x, x') = sum_{l >= j} scales_m[j, l] k_{m,l}(x, x').
 
+With several outputs alpha_i is a row of numbers, alpha_i alpha_k an inner product, and U(t) the
+sum of the outputs' own.
+
 Per tile of pairs the product over all variables at level 0, W = alpha_i alpha_k prod_m S_{m,0},
 is formed once. A node t = rest + (m, j) then costs one entry of the matrix product
 
@@ -28,7 +31,15 @@ from numpy.typing import NDArray
 
 from hikernel.engines.protocol import FloatArray, Node
 from hikernel.engines.sketch import run_draws
-from hikernel.engines.tiles import TILE_NUMBERS, Tile, cut_tiles, in_threads, scaled_factor
+from hikernel.engines.tiles import (
+    TILE_NUMBERS,
+    Tile,
+    by_output,
+    cut_tiles,
+    in_threads,
+    pair_weights,
+    scaled_factor,
+)
 
 __all__ = ["TailSummer"]
 
@@ -38,6 +49,8 @@ _TOO_SMALL = 1e-290
 
 class TailSummer:
     """Sums over all descendants, for one set of rows and one set of weights.
+
+    ``alpha`` has shape (n,), or (n, k) for k outputs, whose sums are added.
 
     Parameters
     ----------
@@ -65,23 +78,21 @@ class TailSummer:
         """Return U(t), rounded up, for the nodes, shape (len(nodes),); infinity on overflow."""
         if not nodes:
             return np.zeros(0)
+        alpha = by_output(alpha)
         if not self._varying:
-            margin = len(alpha) * np.finfo(float).eps * float(np.sum(np.abs(alpha)))
-            square = (abs(float(np.sum(alpha))) + margin) ** 2
-            return np.full(len(nodes), self._constant * square)
+            gamma = (sum(alpha.shape) - 1) * np.finfo(float).eps
+            sums = np.abs(np.sum(alpha, axis=0)) + gamma * np.sum(np.abs(alpha), axis=0)
+            return np.full(len(nodes), self._constant * float(sums @ sums))
         plan = _Plan.of(nodes, self._varying)
         factors = [self._factor(m, j, len(alpha)) for m, j in plan.pairs]
         tiles = cut_tiles(len(alpha), len(plan.pairs))
 
         def work(tile: Tile) -> FloatArray:
             rows, cols = tile
-            weight = np.outer(alpha[rows], alpha[cols])
-            if rows.start != cols.start:
-                weight *= 2.0  # the tile below the diagonal
-            stack = np.empty((len(factors), *weight.shape))
+            stack = np.empty((len(factors), rows.stop - rows.start, cols.stop - cols.start))
             for target, factor in zip(stack, factors, strict=True):
                 np.matmul(factor[rows], factor[cols].T, out=target)
-            return plan.tile_sums(stack.reshape(len(stack), -1), weight.ravel())
+            return plan.tile_sums(stack.reshape(len(stack), -1), pair_weights(alpha, tile))
 
         total = np.zeros(len(nodes))
         for part in in_threads(work, tiles, len(alpha)):
@@ -98,19 +109,24 @@ class TailSummer:
         plan = _Plan.of(nodes, self._varying)
         factors = [self._factor(m, j, len(alpha)) for m, j in plan.pairs]
 
-        def draw(rows: slice, signs: dict[int, FloatArray]) -> FloatArray:
-            stack = np.array([factor[rows] @ signs[k] for k, factor in enumerate(factors)])
-            return plan.tile_sums(stack, alpha[rows])
+        def draw(rows: slice, signs: dict[int, FloatArray], weight: FloatArray) -> FloatArray:
+            stack = np.empty((len(factors), len(weight)))
+            for k, factor in enumerate(factors):
+                np.matmul(factor[rows], signs[k], out=stack[k])
+            return plan.tile_sums(stack, weight)
 
-        found = run_draws(draw, factors, len(alpha), n_draws, seed)
+        found = run_draws(draw, factors, alpha, n_draws, seed)
         return np.asarray(np.sqrt(self._constant) * found)
 
     def diagonal(self, nodes: Sequence[Node], alpha: FloatArray) -> FloatArray:
-        """Return sum_i alpha_i^2 prod_m S_{m,t_m}(x_i, x_i), shape (len(nodes),)."""
+        """Return sum_i |alpha_i|^2 prod_m S_{m,t_m}(x_i, x_i), shape (len(nodes),)."""
         plan = _Plan.of(nodes, self._varying)
         factors = [self._factor(m, j, len(alpha)) for m, j in plan.pairs]
-        stack = np.array([np.einsum("ij,ij->i", f, f) for f in factors])
-        return np.asarray(self._constant * plan.tile_sums(stack, alpha**2))
+        stack = np.empty((len(factors), len(alpha)))
+        for target, factor in zip(stack, factors, strict=True):
+            np.einsum("ij,ij->i", factor, factor, out=target)
+        squares = np.sum(by_output(alpha) ** 2, axis=1)
+        return np.asarray(self._constant * plan.tile_sums(stack, squares))
 
     def _rounding(
         self,
@@ -123,15 +139,20 @@ class TailSummer:
 
         U(t) = sum_ik alpha_i alpha_k K_ik is a sum of terms of both signs that can be many orders
         of magnitude larger than itself. K is positive semidefinite, so that the terms add up
-        to at most (sum_i |alpha_i| sqrt(K_ii))^2, and the error to that times gamma.
+        to at most (sum_i |alpha_i| sqrt(K_ii))^2, and the error to that times gamma. With several
+        outputs |alpha_i| is the norm of a row: |alpha_i| |alpha_k| is at least the sum of the
+        magnitudes of the products that make up alpha_i alpha_k.
         """
         roots = np.array([np.sqrt(np.einsum("ij,ij->i", f, f)) for f in factors])
-        absolute = plan.tile_sums(roots, np.abs(alpha))
+        # hypot neither overflows nor underflows, and is |alpha_i| itself for one output.
+        absolute = plan.tile_sums(roots, np.hypot.reduce(np.abs(alpha), axis=1))
         rows, cols = tiles[0]
         length = (rows.stop - rows.start) * (cols.stop - cols.start)
         widest = max(factor.shape[1] for factor in factors)
-        # One term: a product of p sums of ``widest`` numbers; then a tile, then all tiles.
-        gamma = np.finfo(float).eps * (length + len(tiles) + len(factors) * (widest + 4))
+        # One term: a product of p sums of ``widest`` numbers and one over the outputs; then a
+        # tile, then all tiles.
+        one_term = len(factors) * (widest + 4) + alpha.shape[1] - 1
+        gamma = np.finfo(float).eps * (length + len(tiles) + one_term)
         with np.errstate(over="ignore"):
             return np.asarray(gamma * absolute**2)
 

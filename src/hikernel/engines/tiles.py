@@ -12,7 +12,16 @@ import numpy as np
 from hikernel.engines.protocol import FloatArray
 from hikernel.engines.threads import one_blas_thread
 
-__all__ = ["TILE_NUMBERS", "Tile", "cut_blocks", "cut_tiles", "in_threads", "scaled_factor"]
+__all__ = [
+    "TILE_NUMBERS",
+    "Tile",
+    "by_output",
+    "cut_blocks",
+    "cut_tiles",
+    "in_threads",
+    "pair_weights",
+    "scaled_factor",
+]
 
 Tile = tuple[slice, slice]
 Job = TypeVar("Job")
@@ -29,6 +38,32 @@ def cut_tiles(n: int, n_stacked: int) -> list[Tile]:
     side = max(16, min(n, int(np.sqrt(TILE_NUMBERS / max(1, n_stacked)))))
     cuts = [slice(s, min(s + side, n)) for s in range(0, n, side)]
     return [(rows, cols) for i, rows in enumerate(cuts) for cols in cuts[i:]]
+
+
+def by_output(vector: FloatArray) -> FloatArray:
+    """Return shape (n, k) for a vector of shape (n,), one output, or (n, k)."""
+    return vector[:, None] if vector.ndim == 1 else vector
+
+
+def pair_weights(alpha: FloatArray, tile: Tile) -> FloatArray:
+    """Return alpha_i alpha_k, summed over the outputs, for the pairs of a tile.
+
+    Parameters
+    ----------
+    alpha : ndarray of shape (n, n_outputs)
+        One column per output.
+    tile : (slice, slice)
+        Rows i and rows k. A tile off the diagonal stands for its mirror image too: doubled.
+
+    Returns
+    -------
+    ndarray of shape (n_pairs,)
+    """
+    left, right = (alpha[rows] for rows in tile)
+    weight = np.outer(left, right) if alpha.shape[1] == 1 else left @ right.T
+    if tile[0].start != tile[1].start:
+        weight *= 2.0
+    return np.asarray(weight.ravel())
 
 
 def in_threads(

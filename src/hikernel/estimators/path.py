@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from hikernel.bases.parameters import check_integer, check_optional_integer
+from hikernel.engines.protocol import FloatArray
+from hikernel.estimators.labels import Labels
 from hikernel.estimators.progress import PathProgress
 from hikernel.estimators.validation import (
+    check_labelled_data,
     check_number,
     check_search,
     check_target_scale,
@@ -18,6 +22,7 @@ from hikernel.estimators.validation import (
     resolve_bases,
     warn_of_lost_columns,
 )
+from hikernel.losses import CLASSIFICATION, REGRESSION, make_loss
 from hikernel.selection import Path, TrainingProblem, alpha_grid, compute_path
 
 __all__ = ["hkl_path"]
@@ -27,6 +32,7 @@ def hkl_path(
     X: Any,
     y: Any,
     *,
+    loss: Any = "squared_error",
     alphas: Sequence[float] | None = None,
     n_alphas: int = 30,
     eps: float = 1e-5,
@@ -44,14 +50,16 @@ def hkl_path(
     random_state: Any = 0,
     verbose: int = 0,
 ) -> Path:
-    """Solve the problem of :class:`~hikernel.HKLRegressor` for a whole path of alphas.
+    """Solve the problem of the estimators for a whole path of alphas.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
         Numbers, no missing values.
     y : array-like of shape (n_samples,)
-        Target.
+        Target, or labels for a classification loss.
+    loss : str or Loss, default="squared_error"
+        A loss of :class:`~hikernel.HKLRegressor` or of :class:`~hikernel.HKLClassifier`.
     alphas : sequence of float, optional
         Regularisation strengths, in any order. By default ``n_alphas`` values, evenly spaced in
         the logarithm from where the first term is about to enter down to ``eps`` times that.
@@ -69,7 +77,7 @@ def hkl_path(
     random_state : int, RandomState or None, default=0
         Seed of the draws behind statistical bounds. The model does not depend on it.
     verbose : int or bool, default=0
-        1 or True shows a progress bar with alpha, terms, explained variance and gap.
+        1 or True shows a progress bar with alpha, terms, explained share of the loss and gap.
 
     Returns
     -------
@@ -103,13 +111,22 @@ def hkl_path(
         check_number("every alpha", alpha, above=1e-100)
     # An estimator of its own remembers the columns for the checks of scikit-learn.
     columns = BaseEstimator()
-    X, y, weights = check_training_data(columns, X, y, sample_weight)
+    respond: Callable[[FloatArray], NDArray[Any]]
+    if getattr(loss, "name", loss) in CLASSIFICATION:
+        X, raw, weights = check_labelled_data(columns, X, y, sample_weight)
+        labels, y = Labels.of(raw, weights, loss)
+        rule, respond = labels.loss, labels.choose
+    else:
+        rule = make_loss(loss, REGRESSION | CLASSIFICATION)
+        X, y, weights = check_training_data(columns, X, y, sample_weight)
+        respond = rule.predict_mean
     names = feature_names(columns)
     problem = TrainingProblem.make(
         X,
         y,
         weights,
         resolve_bases(basis, degree, X.shape[1], names),
+        rule,
         max_order=max_order,
         weight_base=weight_base,
         root_weight=root_weight,
@@ -118,4 +135,4 @@ def hkl_path(
     warn_of_lost_columns(X[problem.used], problem.design, names)
     grid = alpha_grid(problem, n_alphas, eps).tolist() if alphas is None else list(alphas)
     with PathProgress(len(grid), enabled=verbose > 0) as progress:
-        return compute_path(problem, grid, settings, names, progress)
+        return compute_path(problem, grid, settings, names, respond, progress)

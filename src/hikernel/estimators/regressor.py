@@ -1,39 +1,25 @@
-"""HKLRegressor: hierarchical kernel learning with the squared error."""
+"""HKLRegressor: hierarchical kernel learning for numbers."""
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
-import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import RegressorMixin
 
-from hikernel.bases.parameters import check_integer, check_optional_integer
 from hikernel.engines.protocol import FloatArray
-from hikernel.errors import CertificateWarning, ConvergenceWarning
-from hikernel.estimators.progress import SearchProgress
-from hikernel.estimators.validation import (
-    check_number,
-    check_search,
-    check_target_scale,
-    check_training_data,
-    feature_names,
-    resolve_bases,
-    text_explained,
-    warn_of_lost_columns,
-)
-from hikernel.selection import SearchSettings, TermModel, TrainingProblem
+from hikernel.estimators.base import HKLEstimator
+from hikernel.estimators.validation import check_training_data
+from hikernel.losses import REGRESSION, make_loss
 
 __all__ = ["HKLRegressor"]
 
 
-class HKLRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # untyped bases
+class HKLRegressor(RegressorMixin, HKLEstimator):  # type: ignore[misc]  # untyped bases
     """Sparse nonlinear regression over all products of one-variable functions.
 
     Solves the convex problem
 
-        min over beta, b of (1/n) sum_i (y_i - f(x_i))^2 / 2 + (alpha/2) Omega(beta)^2,
+        min over beta, b of (1/n) sum_i loss(y_i, f(x_i)) + (alpha/2) Omega(beta)^2,
         f(x) = b + sum_v <beta_v, Phi_v(x)>,   Omega(beta) = sum_v d_v |beta_{D(v)}|,
 
     over the grid of all products of the levels of one-variable bases, and proves how far from its
@@ -43,6 +29,11 @@ class HKLRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # unty
     ----------
     alpha : float, default=0.01
         Regularisation strength. It does not depend on the scale of y.
+    loss : str or Loss, default="squared_error"
+        "squared_error" (half of it, for the mean), "huber" and "epsilon_insensitive" (outliers
+        count less), "quantile" (the median), "poisson" (counts, with a logarithmic link), or an
+        object with its parameter from :mod:`hikernel.losses`: ``Quantile(0.9)``, ``Huber(0.5)``,
+        ``EpsilonInsensitive(0.1)``, the last two in units of the spread of y.
     basis : str, Basis, or mapping, default="auto"
         One-variable decomposition: "auto" and "orthonormal" (orthonormal polynomials),
         "polynomial", "hermite", "gaussian", "kernel_pca", "anova", "spline", an object from
@@ -97,6 +88,8 @@ class HKLRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # unty
         Dual variables: the coefficients of a term are zeta times Phi' dual_coef_.
     intercept_ : float
         b.
+    loss_ : Loss
+        The loss.
     nodes_ : list of tuple
         The terms as ((column, level), ...), in the order of ``hull_``.
     graph_ : Grid
@@ -131,6 +124,7 @@ class HKLRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # unty
         self,
         alpha: float = 0.01,
         *,
+        loss: Any = "squared_error",
         basis: Any = "auto",
         degree: int = 4,
         max_order: int | None = None,
@@ -145,6 +139,7 @@ class HKLRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # unty
         verbose: int = 0,
     ) -> None:
         self.alpha = alpha
+        self.loss = loss
         self.basis = basis
         self.degree = degree
         self.max_order = max_order
@@ -166,7 +161,7 @@ class HKLRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # unty
         X : array-like of shape (n_samples, n_features)
             Numbers, no missing values. No scaling is needed.
         y : array-like of shape (n_samples,)
-            Target.
+            Target; zero or positive for the Poisson loss.
         sample_weight : array-like of shape (n_samples,), optional
             Weights, zero or positive; an integer weight equals a repeated row.
 
@@ -176,27 +171,14 @@ class HKLRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # unty
             The fitted estimator.
         """
         settings = self._check_parameters()
+        loss = make_loss(self.loss, REGRESSION)
         X, y, weights = check_training_data(self, X, y, sample_weight)
-        names = feature_names(self)
-        problem = TrainingProblem.make(
-            X,
-            y,
-            weights,
-            resolve_bases(self.basis, self.degree, X.shape[1], names),
-            max_order=self.max_order,
-            weight_base=self.weight_base,
-            root_weight=self.root_weight,
-        )
-        check_target_scale(problem.scale)
-        warn_of_lost_columns(X[problem.used], problem.design, names)
-        with SearchProgress(self.max_kernels, enabled=self.verbose > 0) as progress:
-            model = problem.solve(float(self.alpha), settings, callback=progress)
-        self._store(problem, model, names)
-        self._warn(model)
+        self._fit_terms(X, y, weights, loss, settings)
+        self.intercept_ = float(self._model.intercept)
         return self
 
     def predict(self, X: Any) -> FloatArray:
-        """Return f(x) for the rows of X.
+        """Return predictions for the rows of X: f(x), or exp f(x) with the Poisson loss.
 
         Parameters
         ----------
@@ -207,46 +189,5 @@ class HKLRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # unty
         -------
         ndarray of shape (n_samples,)
         """
-        check_is_fitted(self)
-        with text_explained():
-            X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self._model.predict(self._design, X)
-
-    def _check_parameters(self) -> SearchSettings:
-        remedy = "Without a penalty nothing is selected."
-        check_number("alpha", self.alpha, above=1e-100, remedy=remedy)
-        check_integer("degree", self.degree, 1)
-        check_optional_integer("max_order", self.max_order, 1, "any number of variables")
-        check_number("weight_base", self.weight_base, above=0.0)
-        check_number("root_weight", self.root_weight, above=0.0)
-        check_integer("verbose", int(self.verbose), 0)
-        return check_search(
-            self.search,
-            self.tol,
-            self.max_kernels,
-            self.certify,
-            self.time_budget,
-            self.random_state,
-        )
-
-    def _store(self, problem: TrainingProblem, model: TermModel, names: list[str]) -> None:
-        """Set the fitted attributes."""
-        self._model = model
-        self._design = problem.design
-        self.bases_ = list(problem.design.bases)
-        self.graph_ = problem.graph
-        self.nodes_ = model.nodes
-        self.coef_ = model.coef
-        self.intercept_ = model.intercept
-        self.dual_coef_ = model.dual_coef
-        self.certificate_ = model.certificate
-        self.history_ = model.history
-        self.n_iter_ = len(model.history)
-        self.hull_ = model.frame(names)
-
-    def _warn(self, model: TermModel) -> None:
-        """Say aloud what did not work out."""
-        if not model.status.ok:
-            warnings.warn(model.status.sentence, ConvergenceWarning, stacklevel=3)
-        if not model.certificate.certified and self.certify != "none":
-            warnings.warn(model.certificate.explain(), CertificateWarning, stacklevel=3)
+        f = self._decide(X)
+        return self.loss_.predict_mean(f)

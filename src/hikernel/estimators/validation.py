@@ -10,6 +10,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
@@ -21,6 +22,7 @@ from hikernel.selection import SearchSettings
 
 __all__ = [
     "check_choice",
+    "check_labelled_data",
     "check_number",
     "check_search",
     "check_target_scale",
@@ -79,7 +81,21 @@ def check_training_data(
             estimator, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2
         )
         y = np.asarray(y, dtype=np.float64)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    return X, y, _check_weights(X, sample_weight)
+
+
+def check_labelled_data(
+    estimator: Any, X: Any, y: Any, sample_weight: Any
+) -> tuple[FloatArray, NDArray[Any], FloatArray]:
+    """Return X, labels and sample weights, as :func:`check_training_data` does for numbers."""
+    with text_explained():
+        X, y = validate_data(estimator, X, y, dtype=np.float64, ensure_min_samples=2)
+    return X, y, _check_weights(X, sample_weight)
+
+
+def _check_weights(X: FloatArray, sample_weight: Any) -> FloatArray:
+    with text_explained():
+        weights = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
     if np.any(weights < 0):
         raise ValueError("sample_weight has negative entries; weights must be zero or positive.")
     positive = int(np.count_nonzero(weights))
@@ -87,7 +103,7 @@ def check_training_data(
         raise ValueError(
             f"Only {positive} row(s) have a positive sample_weight; at least 2 are needed."
         )
-    return X, y, weights / np.max(weights)
+    return np.asarray(weights / np.max(weights))
 
 
 def warn_of_lost_columns(X: FloatArray, design: Design, names: Sequence[str]) -> None:

@@ -2,49 +2,65 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
 
 from hikernel.engines.protocol import FloatArray
+from hikernel.losses.base import Loss, row_sums
+from hikernel.losses.dual import QuadraticCurve
 
 __all__ = ["SquaredError"]
 
 
-@dataclass(frozen=True)
-class SquaredError:
-    """loss(y, f) = (y - f)^2 / 2, conjugate psi(b) = b^2 / 2 + b y (all arrays of shape (n,)).
+class SquaredError(Loss):
+    """loss(y, f) = (y - f)^2 / 2, conjugate psi(b) = b^2 / 2 + b y.
 
-    The dual objective of section 1 at a multiple s of the dual point alpha_i = omega_i r_i / lambda
-    of residuals r (weighted sum zero) is
-
-        D(s alpha) = s fit - (s^2/2) (residual + penalty),
-        fit = sum omega_i r_i y_i,  residual = sum omega_i r_i^2,  penalty = lambda Omega*(alpha)^2.
+    With residuals r of weighted sum zero the dual objective at a multiple s of the dual point is
+    s fit - (s^2/2) (residual + penalty), fit = sum omega_i r_i y_i, residual = sum omega_i r_i^2.
     """
+
+    name: ClassVar[str] = "squared_error"
+    degree: ClassVar[int] = 2
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
         """Return the loss of each row."""
-        return 0.5 * (y - f) ** 2
+        return row_sums(0.5 * (y - f) ** 2)
 
-    def gradient(self, y: FloatArray, f: FloatArray) -> FloatArray:
-        """Return the derivative in f of each row."""
+    def gradient(self, y: FloatArray, f: FloatArray, smoothing: float = 0.0) -> FloatArray:
+        """Return f - y."""
         return f - y
 
+    def curvature(self, y: FloatArray, f: FloatArray, smoothing: float = 0.0) -> FloatArray:
+        """Return one."""
+        return np.ones_like(f)
+
     def conjugate(self, y: FloatArray, b: FloatArray) -> FloatArray:
-        """Return psi(b) = max over f of b f - loss(y, f) for each row."""
-        return 0.5 * b**2 + b * y
+        """Return b^2 / 2 + b y."""
+        return row_sums(0.5 * b**2 + b * y)
 
-    def best_dual_value(self, fit: float, residual: float, penalty: float) -> float:
-        """Return max over s of D(s alpha) = fit^2 / (2 (residual + penalty)).
+    def intercept(
+        self,
+        y: FloatArray,
+        f: FloatArray,
+        weights: FloatArray,
+        smoothing: float = 0.0,
+        start: FloatArray | float = 0.0,
+    ) -> FloatArray:
+        """Return the weighted mean of y - f."""
+        return np.asarray(weights @ (y - f))
 
-        Never below D(alpha), and never below zero, the value at s = 0.
-        """
-        curvature = residual + penalty
-        if fit <= 0.0 or not math.isfinite(curvature) or curvature <= 0.0:
-            return 0.0
-        return 0.5 * fit * (fit / curvature)
+    def residuals(
+        self, y: FloatArray, f: FloatArray, weights: FloatArray, smoothing: float = 0.0
+    ) -> FloatArray:
+        """Return y - f less its weighted mean."""
+        r = y - f
+        return np.asarray(r - weights @ r)
 
-    def penalty_for(self, fit: float, residual: float, value: float) -> float:
-        """Return the largest penalty at which ``best_dual_value`` still reaches ``value``."""
-        if value <= 0.0:
-            return math.inf
-        return 0.5 * fit * (fit / value) - residual
+    def dual_curve(self, y: FloatArray, r: FloatArray, weights: FloatArray) -> QuadraticCurve:
+        """Return the curve in closed form."""
+        weighted = (weights * r.T).T
+        # y is centred too: the same number, without the rounding of a large mean.
+        return QuadraticCurve(
+            fit=float(np.sum(weighted * (y - weights @ y))), residual=float(np.sum(weighted * r))
+        )

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from hikernel.engines.protocol import FloatArray
-from hikernel.losses import SquaredError
+from hikernel.losses.dual import QuadraticCurve
 from hikernel.reduced.forms import Evaluation, Form
 from hikernel.reduced.result import ReducedSolution, Status
 from hikernel.reduced.variational import THETA_FLOOR, DualNormBound, HullMap
@@ -171,13 +171,12 @@ def _gap(
     """Return primal value, dual bound and the dual norm bound behind it."""
     solved = point.solved
     objective = solved.loss + 0.5 * alpha * hull.norm(solved.coef_squares) ** 2
-    residual = 2.0 * solved.loss
-    loss = SquaredError()
-    enough = loss.penalty_for(solved.fit, residual, (1.0 - tol) * objective) / alpha
+    curve = QuadraticCurve(solved.fit, 2.0 * solved.loss)
+    enough = curve.penalty_for((1.0 - tol) * objective) / alpha
     bound = hull.refine_dual_norm(
         solved.score_squares, point.eta, rounds=20 if refine else 0, enough=enough
     )
-    dual = loss.best_dual_value(solved.fit, residual, alpha * bound.value)
+    dual = curve.value(alpha * bound.value)
     return _Gap(objective, min(dual, objective), bound)
 
 

@@ -1,22 +1,23 @@
-"""The reduced problem of a growing hull: moments are kept, and only new nodes cost rows."""
+"""The problem on a hull that grows and shrinks, and its squared-error case."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 
 from hikernel.engines.memory import require_memory
 from hikernel.engines.protocol import Engine, FloatArray, Node
 from hikernel.engines.threads import one_blas_thread
-from hikernel.reduced.forms import DualForm, Form, PrimalForm
+from hikernel.reduced.forms import DualForm, Form, IndexArray, PrimalForm
 from hikernel.reduced.newton import solve_reduced
-from hikernel.reduced.result import ReducedSolution
+from hikernel.reduced.result import ReducedSolution, WarmStart
 from hikernel.reduced.variational import HullMap, SupportsAncestors
 from hikernel.reduced.working_set import solve_from
 
-__all__ = ["FormName", "ReducedProblem"]
+__all__ = ["FormName", "ReducedProblem", "SquaredProblem", "solve_form"]
 
 FormName = Literal["auto", "primal", "dual"]
 
@@ -27,8 +28,8 @@ _CONSTANT = 1e-26
 """Variance over squared mean up to which a feature column is a constant, rounded."""
 
 
-class ReducedProblem:
-    """The squared-error problem on a hull, for any lambda.
+class ReducedProblem(ABC):
+    """The problem on a hull, for any lambda.
 
     Parameters
     ----------
@@ -36,7 +37,7 @@ class ReducedProblem:
         The rows.
     graph : SupportsAncestors
         The graph the nodes come from.
-    y : ndarray of shape (n,)
+    y : ndarray of shape (n,) or (n, k)
         The target.
     nodes : sequence of Node
         An ancestor-closed hull.
@@ -55,20 +56,18 @@ class ReducedProblem:
     ) -> None:
         self._engine = engine
         self._graph = graph
+        self._y = y
         self._form_name = form
-        self._y_mean = float(engine.row_weights @ y)
-        self._centred = y - self._y_mean
-        self._weighted = engine.row_weights * self._centred
-        self._total = float(self._weighted @ self._centred)
-        self._gram = np.empty((0, 0))
         self.nodes: list[Node] = []
         self._widths: list[int] = []
         self.means = np.empty(0)
-        self._cross = np.empty(0)
         self.constant_columns = np.empty(0, dtype=bool)
         self._hull: HullMap | None = None
-        self._form: Form | None = None
         self.extend(nodes)
+
+    @abstractmethod
+    def solve(self, alpha: float, *, tol: float, warm: WarmStart | None = None) -> ReducedSolution:
+        """Solve for one lambda; ``warm`` may lack the nodes appended since."""
 
     @property
     def hull(self) -> HullMap:
@@ -78,7 +77,7 @@ class ReducedProblem:
         return self._hull
 
     @property
-    def starts(self) -> np.ndarray:
+    def starts(self) -> IndexArray:
         """First feature column of each node, shape (m,)."""
         return np.concatenate([[0], np.cumsum(self._widths)[:-1]]).astype(np.intp)
 
@@ -93,6 +92,17 @@ class ReducedProblem:
         if self._form_name == "auto":
             return self.n_columns > self._engine.n_rows
         return self._form_name == "dual"
+
+    def node_squares(self, columns: FloatArray) -> FloatArray:
+        """Return the squared norm of each node's block of columns (of all outputs), shape (m,)."""
+        squares = columns**2 if columns.ndim == 1 else np.sum(columns**2, axis=1)
+        return np.asarray(np.add.reduceat(squares, self.starts))
+
+    def columns_of(self, index: Sequence[int]) -> IndexArray:
+        """Return the feature columns of some nodes, given by position."""
+        starts = self.starts
+        parts = [np.arange(starts[i], starts[i] + self._widths[i]) for i in index]
+        return np.concatenate(parts).astype(np.intp)
 
     def extend(self, nodes: Sequence[Node]) -> None:
         """Append nodes, whose parents are there already or among them."""
@@ -111,97 +121,123 @@ class ReducedProblem:
         variances = self._engine.gram_diagonal(fresh, means)
         # A column that is constant up to rounding says nothing beyond the intercept.
         constant = variances <= _CONSTANT * means**2
-        cross = np.where(constant, 0.0, self._centred_cross(fresh, means))
-        self._cross = np.concatenate([self._cross, cross])
         self.constant_columns = np.concatenate([self.constant_columns, constant])
-        old_nodes, old_means = self.nodes, self.means
-        self.nodes = old_nodes + fresh
+        n_old = len(self.nodes)
+        self.nodes = self.nodes + fresh
         self._widths = self._widths + widths
-        self.means = np.concatenate([old_means, means])
-        self._hull = self._form = None
-        if self.uses_dual_form:
-            self._gram = np.empty((0, 0))
-        elif len(self._gram) == len(old_means):
-            self._grow_gram(old_nodes, old_means, fresh, means)
-        else:
-            self._gram = self._full_gram()
+        self.means = np.concatenate([self.means, means])
+        self._hull = None
+        self._on_extend(n_old)
 
-    def restrict(self, keep: Sequence[Node]) -> ReducedProblem:
-        """Return the problem on a smaller hull; no row is touched."""
+    def restrict(self, keep: Sequence[Node]) -> Self:
+        """Return the problem on a smaller hull."""
         chosen = set(keep)
         index = [i for i, node in enumerate(self.nodes) if node in chosen]
-        out = object.__new__(ReducedProblem)
+        columns = self.columns_of(index)
+        out = object.__new__(type(self))
         out.__dict__.update(self.__dict__)
-        starts = self.starts
-        columns = np.concatenate(
-            [np.arange(starts[i], starts[i] + self._widths[i]) for i in index]
-        ).astype(np.intp)
         out.nodes = [self.nodes[i] for i in index]
         out._widths = [self._widths[i] for i in index]
         out.means = self.means[columns]
-        out._cross = self._cross[columns]
         out.constant_columns = self.constant_columns[columns]
-        out._hull = out._form = None
-        if len(self._gram) == self.n_columns:
-            out._gram = self._gram[np.ix_(columns, columns)]
-        elif not out.uses_dual_form:
-            out._gram = out._full_gram()
+        out._hull = None
+        out._on_restrict(columns)
         return out
 
-    def solve(
-        self, alpha: float, *, tol: float, warm_eta: FloatArray | None = None
-    ) -> ReducedSolution:
-        """Solve for one lambda; ``warm_eta`` may lack the nodes appended since."""
-        if warm_eta is not None and len(warm_eta) < len(self.nodes):
-            warm_eta = np.concatenate([warm_eta, np.zeros(len(self.nodes) - len(warm_eta))])
-        form = self.form()
-        small = min(self.n_columns, self._engine.n_rows) <= _ONE_THREAD
-        with one_blas_thread(small):
-            if warm_eta is None:
-                return solve_reduced(form, self.hull, alpha, tol=tol)
-            return solve_from(form, self.hull, alpha, tol=tol, warm_eta=warm_eta)
+    @abstractmethod
+    def _on_extend(self, n_old: int) -> None:
+        """Take note of the nodes from position ``n_old`` on."""
 
-    def intercept(self, coef: FloatArray) -> float:
-        """Return b, which makes the weighted residuals sum to zero."""
-        return self._y_mean - float(self.means @ coef)
+    @abstractmethod
+    def _on_restrict(self, columns: IndexArray) -> None:
+        """Take note that only some of the former columns are left."""
 
-    def form(self) -> Form:
-        """Return the primal or dual form of the present hull."""
-        if self._form is None:
-            if self.uses_dual_form:
-                root = np.sqrt(self._engine.row_weights)
-                features = self._engine.features(self.nodes)
-                features -= self.means
-                features *= root[:, None]
-                features[:, self.constant_columns] = 0.0
-                self._form = DualForm(features, root * self._centred, self.starts)
-            else:
-                self._form = PrimalForm(self._gram, self._cross, self._total, self.starts)
-        return self._form
+    def _weighted_form(
+        self, weights: FloatArray, target: FloatArray, means: FloatArray, gram: FloatArray | None
+    ) -> Form:
+        """Return the form of min sum weights_i (target_i - f_i)^2 / 2 with an intercept.
 
-    def _centred_cross(self, nodes: Sequence[Node], means: FloatArray) -> FloatArray:
-        raw = self._engine.correlate(nodes, self._weighted)
+        ``target`` must have weighted mean zero, ``means`` are the weighted means of the columns;
+        ``gram`` is None for the dual form.
+        """
+        if gram is None:
+            root = np.sqrt(weights)
+            features = self._engine.features(self.nodes)
+            features -= means
+            features *= root[:, None]
+            features[:, self.constant_columns] = 0.0
+            return DualForm(features, root * target, self.starts)
+        weighted = weights * target
         # The weighted target sums to zero up to rounding only; take out what that leaves.
-        return raw - means * float(np.sum(self._weighted))
+        cross = self._engine.correlate(self.nodes, weighted) - means * float(np.sum(weighted))
+        cross[self.constant_columns] = 0.0
+        return PrimalForm(gram, cross, float(weighted @ target), self.starts)
 
-    def _full_gram(self) -> FloatArray:
-        gram = self._engine.gram(self.nodes, self.nodes, self.means, self.means)
+    def _without_constants(self, gram: FloatArray) -> FloatArray:
         gram[self.constant_columns] = 0.0
         gram[:, self.constant_columns] = 0.0
         return gram
 
-    def _grow_gram(
+
+class SquaredProblem(ReducedProblem):
+    """The squared error: the moments do not depend on the solution, and only new nodes cost rows.
+
+    Parameters are those of :class:`ReducedProblem`.
+    """
+
+    _gram: FloatArray | None = None
+    _form: Form | None = None
+
+    def solve(self, alpha: float, *, tol: float, warm: WarmStart | None = None) -> ReducedSolution:
+        """Solve for one lambda."""
+        eta = None if warm is None else warm.padded(len(self.nodes), self.n_columns).eta
+        return solve_form(self.form(), self.hull, alpha, tol=tol, warm_eta=eta)
+
+    def form(self) -> Form:
+        """Return the primal or dual form of the present hull."""
+        if self._form is None:
+            weights = self._engine.row_weights
+            centred = self._y - float(weights @ self._y)
+            if self.uses_dual_form:
+                self._gram = None
+            elif self._gram is None:
+                self._gram = self._moments(self.nodes, self.nodes, self.means, self.means)
+                self._without_constants(self._gram)
+            self._form = self._weighted_form(weights, centred, self.means, self._gram)
+        return self._form
+
+    def _moments(
         self,
-        old: Sequence[Node],
-        old_means: FloatArray,
-        fresh: Sequence[Node],
-        fresh_means: FloatArray,
-    ) -> None:
-        within = self._engine.gram(fresh, fresh, fresh_means, fresh_means)
-        if len(old):
-            across = self._engine.gram(old, fresh, old_means, fresh_means)
-            self._gram = np.block([[self._gram, across], [across.T, within]])
-        else:
-            self._gram = within
-        self._gram[self.constant_columns] = 0.0
-        self._gram[:, self.constant_columns] = 0.0
+        left: Sequence[Node],
+        right: Sequence[Node],
+        left_means: FloatArray,
+        right_means: FloatArray,
+    ) -> FloatArray:
+        return self._engine.gram(left, right, left_means, right_means)
+
+    def _on_extend(self, n_old: int) -> None:
+        self._form = None
+        if self._gram is None or self.uses_dual_form:
+            self._gram = None
+            return
+        size = len(self._gram)
+        old, fresh = self.nodes[:n_old], self.nodes[n_old:]
+        old_means, fresh_means = self.means[:size], self.means[size:]
+        across = self._moments(old, fresh, old_means, fresh_means)
+        within = self._moments(fresh, fresh, fresh_means, fresh_means)
+        self._gram = self._without_constants(np.block([[self._gram, across], [across.T, within]]))
+
+    def _on_restrict(self, columns: IndexArray) -> None:
+        self._form = None
+        if self._gram is not None:
+            self._gram = self._gram[np.ix_(columns, columns)]
+
+
+def solve_form(
+    form: Form, hull: HullMap, alpha: float, *, tol: float, warm_eta: FloatArray | None
+) -> ReducedSolution:
+    """Solve a form, from the start or from a neighbour's eta, on as many threads as pay."""
+    with one_blas_thread(form.n_columns <= _ONE_THREAD):
+        if warm_eta is None:
+            return solve_reduced(form, hull, alpha, tol=tol)
+        return solve_from(form, hull, alpha, tol=tol, warm_eta=warm_eta)

@@ -5,10 +5,36 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
+import numpy as np
+
 from hikernel.engines.protocol import FloatArray
 from hikernel.reduced.variational import DualNormBound
 
-__all__ = ["ReducedSolution", "Status"]
+__all__ = ["ReducedSolution", "Status", "WarmStart"]
+
+
+@dataclass(frozen=True)
+class WarmStart:
+    """Where a neighbouring problem ended.
+
+    Attributes
+    ----------
+    eta : ndarray of shape (m,)
+        Variational weights of its nodes.
+    coef : ndarray of shape (R,) or (R, k)
+        beta.
+    """
+
+    eta: FloatArray
+    coef: FloatArray
+
+    def padded(self, size: int, n_columns: int) -> WarmStart:
+        """Return the same with zeros for nodes that were appended since."""
+        eta = np.zeros(size)
+        eta[: len(self.eta)] = self.eta
+        coef = np.zeros((n_columns, *self.coef.shape[1:]))
+        coef[: len(self.coef)] = self.coef
+        return WarmStart(eta, coef)
 
 
 class Status(Enum):
@@ -47,7 +73,7 @@ class ReducedSolution:
     ----------
     eta, zeta : ndarray of shape (m,)
         Variational weights, sum d_v^2 eta_v = 1.
-    coef, scores : ndarray of shape (R,)
+    coef, scores : ndarray of shape (R,) or (R, k)
         beta and a = Phi' alpha.
     objective : float
         loss + (lambda/2) Omega(beta)^2.
@@ -59,6 +85,8 @@ class ReducedSolution:
         Newton steps taken.
     status : Status
         How it ended.
+    residuals : ndarray of shape (n,) or (n, k), optional
+        r of the dual point that proves the bound; None for the squared error, where r = y - f.
     """
 
     eta: FloatArray
@@ -70,6 +98,12 @@ class ReducedSolution:
     dual_norm: DualNormBound
     n_iter: int
     status: Status
+    residuals: FloatArray | None = None
+
+    @property
+    def warm_start(self) -> WarmStart:
+        """Where a neighbouring problem may start."""
+        return WarmStart(self.eta, self.coef)
 
     @property
     def gap(self) -> float:

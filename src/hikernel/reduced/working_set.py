@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hikernel.engines.protocol import FloatArray
-from hikernel.losses import SquaredError
+from hikernel.losses.dual import QuadraticCurve
 from hikernel.reduced.forms import Form
 from hikernel.reduced.newton import solve_reduced
 from hikernel.reduced.result import ReducedSolution
@@ -143,10 +143,10 @@ def _extend_proof(
     norm = hull.norm(form.node_sums(solution.coef**2))
     loss = solution.objective - 0.5 * alpha * norm**2
     fit = 2.0 * loss + alpha * penalty
-    rule = SquaredError()
-    enough = rule.penalty_for(fit, 2.0 * loss, (1.0 - tol) * solution.objective) / alpha
+    curve = QuadraticCurve(fit, 2.0 * loss)
+    enough = curve.penalty_for((1.0 - tol) * solution.objective) / alpha
     bound = hull.refine_dual_norm(squares, solution.dual_norm.eta, enough=enough)
-    dual = rule.best_dual_value(fit, 2.0 * loss, alpha * bound.value)
+    dual = curve.value(alpha * bound.value)
     violating = squares > enough * hull.weights**2
     if not np.any(violating & ~inside):
         # No node violates alone, but some do together.

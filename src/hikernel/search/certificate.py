@@ -12,9 +12,9 @@ import math
 from dataclasses import dataclass, replace
 
 from hikernel.engines.protocol import FloatArray
-from hikernel.losses import SquaredError
+from hikernel.losses import DualCurve, Loss
 
-__all__ = ["Certificate", "DualPoint", "primal_value"]
+__all__ = ["Certificate", "DualPoint"]
 
 
 @dataclass(frozen=True)
@@ -116,53 +116,40 @@ def _count(n: int) -> str:
 
 @dataclass(frozen=True)
 class DualPoint:
-    """A dual point with the two numbers its objective needs besides the dual norm.
+    """A dual point: what its objective needs besides the dual norm.
 
-    ``alpha``, shape (n,), has sum zero; ``fit`` and ``residual`` are as in
-    :class:`~hikernel.losses.SquaredError`, ``strength`` is lambda. The best multiple of alpha is
-    used throughout.
+    Attributes
+    ----------
+    alpha : ndarray of shape (n,) or (n, k)
+        omega_i r_i / lambda, of sum zero in every output.
+    curve : DualCurve
+        The loss part of the dual objective along multiples of alpha; the best multiple is used
+        throughout.
+    strength : float
+        lambda.
     """
 
     alpha: FloatArray
-    fit: float
-    residual: float
+    curve: DualCurve
     strength: float
 
     @classmethod
-    def from_residuals(
-        cls, y: FloatArray, residuals: FloatArray, row_weights: FloatArray, strength: float
+    def of(
+        cls,
+        loss: Loss,
+        y: FloatArray,
+        residuals: FloatArray,
+        row_weights: FloatArray,
+        strength: float,
     ) -> DualPoint:
-        """Make the point from the residuals y - f of the model; they are centred here."""
-        centred = residuals - float(row_weights @ residuals)
-        weighted = row_weights * centred
-        return cls(
-            alpha=weighted / strength,
-            # y is centred too: the same number, without the rounding of a large mean.
-            fit=float(weighted @ (y - float(row_weights @ y))),
-            residual=float(weighted @ centred),
-            strength=strength,
-        )
+        """Make the point from residuals of weighted sum zero, inside the loss's dual domain."""
+        alpha = (row_weights * residuals.T).T / strength
+        return cls(alpha, loss.dual_curve(y, residuals, row_weights), strength)
 
     def value(self, dual_norm: float) -> float:
         """Return the dual objective for a bound on Omega*(alpha)^2; never below zero."""
-        return SquaredError().best_dual_value(self.fit, self.residual, self.strength * dual_norm)
+        return self.curve.value(self.strength * dual_norm)
 
     def dual_norm_for(self, value: float) -> float:
         """Return the largest Omega*^2 at which the dual objective still reaches ``value``."""
-        return SquaredError().penalty_for(self.fit, self.residual, value) / self.strength
-
-
-def primal_value(
-    y: FloatArray, f: FloatArray, row_weights: FloatArray, norm: float, strength: float
-) -> float:
-    """Return sum omega_i loss(y_i, f_i) + (lambda/2) Omega^2 from the rows.
-
-    Parameters
-    ----------
-    y, f, row_weights : ndarray of shape (n,)
-        Target, prediction, weights of sum one.
-    norm, strength : float
-        Omega and lambda.
-    """
-    loss = float(row_weights @ SquaredError().value(y, f))
-    return loss + 0.5 * strength * norm**2
+        return self.curve.penalty_for(value) / self.strength

@@ -15,9 +15,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from hikernel.engines.protocol import FloatArray, Node
+from hikernel.engines.protocol import Node
 from hikernel.graphs import ROOT, node_degree
-from hikernel.reduced import HullMap, ReducedProblem
+from hikernel.reduced import HullMap, ReducedProblem, WarmStart
 from hikernel.search.bound import TailBound, bound_tail
 from hikernel.search.certificate import Certificate
 from hikernel.search.problem import (
@@ -59,7 +59,7 @@ def lookahead_search(
     budget: Budget,
     certify: Certify = "auto",
     callback: StepCallback | None = None,
-    start: tuple[Sequence[Node], FloatArray] | None = None,
+    start: tuple[Sequence[Node], WarmStart] | None = None,
 ) -> SearchResult:
     """Search the graph, looking ahead.
 
@@ -75,8 +75,8 @@ def lookahead_search(
         How the tail is bounded.
     callback : callable, optional
         Called with every :class:`SearchStep`.
-    start : tuple of (nodes, eta), optional
-        Hull and variational weights of a neighbouring problem.
+    start : tuple of (nodes, WarmStart), optional
+        Hull and solution of a neighbouring problem.
     """
     return _Lookahead(problem, tol, budget, certify, callback).run(start)
 
@@ -107,12 +107,12 @@ class _Lookahead:
         if n_triples <= _TRIPLE_SCORES:
             self._level_one_pairs = list(itertools.combinations(firsts, 2))
 
-    def run(self, start: tuple[Sequence[Node], FloatArray] | None) -> SearchResult:
+    def run(self, start: tuple[Sequence[Node], WarmStart] | None) -> SearchResult:
         """Hunt, prune, prove; begin again where the proof finds violators."""
         problem = self._problem
-        nodes, eta = ([ROOT], None) if start is None else (list(start[0]), start[1])
+        nodes, warm = ([ROOT], None) if start is None else (list(start[0]), start[1])
         reduced = problem.reduced(nodes)
-        solved = self._solve(reduced, eta)
+        solved = self._solve(reduced, warm)
         solved, reason = self._hunt(solved)
         # Idle nodes leave once, before the proof: what the proof lets in afterwards stays, or the
         # two would take turns for ever.
@@ -134,13 +134,13 @@ class _Lookahead:
             return too_many_kernels(self._budget.max_kernels)
         return "The search ran out of its time budget." if self._budget.is_spent() else ""
 
-    def _solve(self, reduced: ReducedProblem, eta: FloatArray | None) -> SolvedHull:
+    def _solve(self, reduced: ReducedProblem, warm: WarmStart | None) -> SolvedHull:
         return solve_hull(
             self._problem,
             reduced,
             tol=self._tol,
             solve_tol=SOLVE_SHARE * self._tol,
-            warm_eta=eta,
+            warm=warm,
         )
 
     def _hunt(self, solved: SolvedHull) -> tuple[SolvedHull, str]:
@@ -255,7 +255,7 @@ class _Lookahead:
             top = sorted(self._problem.graph.hull(violators[:1]) - inside, key=node_degree)
             fresh.update(dict.fromkeys(top[:room]))
         reduced.extend(list(fresh))
-        return self._solve(reduced, solved.solution.eta)
+        return self._solve(reduced, solved.solution.warm_start)
 
     def _drop_idle(self, solved: SolvedHull, allowed: float) -> SolvedHull:
         return prune(

@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 
 from hikernel.engines.protocol import FloatArray, Node
-from hikernel.reduced import Status
+from hikernel.reduced import Status, WarmStart
 from hikernel.search.certificate import Certificate
 from hikernel.search.problem import (
     NOT_BOUNDED,
@@ -88,10 +88,10 @@ class _PaperSearch:
         """Solve, look, grow; then prune what has no weight."""
         problem = self._problem
         reduced = problem.reduced(problem.graph.sources_of_complement([]))
-        warm: FloatArray | None = None
+        warm: WarmStart | None = None
         while True:
             solved = solve_hull(
-                problem, reduced, tol=self._tol, solve_tol=self._solve_tol, warm_eta=warm
+                problem, reduced, tol=self._tol, solve_tol=self._solve_tol, warm=warm
             )
             step, violators = self._inspect(solved)
             self._history.append(step.certificate)
@@ -100,7 +100,7 @@ class _PaperSearch:
             if not violators:
                 return self._finish(solved, step.certificate)
             reduced.extend(violators)
-            warm = solved.solution.eta
+            warm = solved.solution.warm_start
 
     def _inspect(self, solved: SolvedHull) -> tuple[SearchStep, list[Node]]:
         """Return the step with its certificate, and the nodes to add (none: stop)."""

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
-
-import numpy as np
 
 from hikernel.engines.protocol import Engine, FloatArray, Node
 from hikernel.engines.sketch import sketched_bounds
 from hikernel.graphs import ROOT, Grid
-from hikernel.reduced import HullMap, ReducedProblem
+from hikernel.losses import Loss, SquaredError, balanced
+from hikernel.reduced import LossProblem, ReducedProblem, SquaredProblem
 from hikernel.reduced.problem import FormName
-from hikernel.search.certificate import DualPoint, primal_value
+from hikernel.search.certificate import DualPoint
 from hikernel.search.screen import PairScreen
 
 __all__ = [
@@ -82,8 +81,27 @@ class Budget:
 
 
 @dataclass(frozen=True)
+class Measured:
+    """A model, measured from the rows.
+
+    Attributes
+    ----------
+    intercept : ndarray of shape () or (k,)
+        The best b.
+    loss : float
+        The weighted mean of the loss.
+    dual : DualPoint
+        The dual point that belongs to it.
+    """
+
+    intercept: FloatArray
+    loss: float
+    dual: DualPoint
+
+
+@dataclass(frozen=True)
 class SearchProblem:
-    """min over the whole graph of (1/n) sum loss + (lambda/2) Omega^2, squared error.
+    """min over the whole graph of (1/n) sum loss + (lambda/2) Omega^2.
 
     Attributes
     ----------
@@ -91,10 +109,12 @@ class SearchProblem:
         The rows.
     graph : Grid
         The graph.
-    y : ndarray of shape (n,)
+    y : ndarray of shape (n,) or (n, k)
         The target.
     strength : float
         lambda.
+    loss : Loss
+        The loss.
     form : {"auto", "primal", "dual"}
         Form of the reduced problems.
     seed : int
@@ -107,32 +127,39 @@ class SearchProblem:
     graph: Grid
     y: FloatArray
     strength: float
+    loss: Loss = field(default_factory=SquaredError)
     form: FormName = "auto"
     seed: int = 0
     screen: PairScreen | None = None
 
     def reduced(self, nodes: list[Node]) -> ReducedProblem:
         """Return the reduced problem on a hull."""
-        return ReducedProblem(self.engine, self.graph, self.y, nodes, form=self.form)
+        if isinstance(self.loss, SquaredError):
+            return SquaredProblem(self.engine, self.graph, self.y, nodes, form=self.form)
+        return LossProblem(self.engine, self.graph, self.y, nodes, self.loss, form=self.form)
 
-    def residuals(self, nodes: list[Node], coef: FloatArray) -> FloatArray:
-        """Return y - Phi beta - b, with the b that makes the weighted sum zero."""
-        raw = self.y - self.engine.apply(nodes, coef)
-        return raw - float(self.engine.row_weights @ raw)
+    def measure(
+        self, nodes: list[Node], coef: FloatArray, residuals: FloatArray | None = None
+    ) -> Measured:
+        """Return what a model's coefficients are worth, recomputed from the rows.
 
-    def primal(self, residuals: FloatArray, hull: HullMap, coef_squares: FloatArray) -> float:
-        """Return the objective of a model from its residuals and |beta_w|^2."""
-        return primal_value(
-            residuals,
-            np.zeros_like(residuals),
-            self.engine.row_weights,
-            hull.norm(coef_squares),
-            self.strength,
+        The dual point comes from the gradient at the model, or, where the loss has kinks and no
+        gradient, from the residuals that a solver found: whatever they are, balanced and checked
+        against the domain of the conjugate they give a valid bound.
+        """
+        loss, omega = self.loss, self.engine.row_weights
+        linear = self.engine.apply(nodes, coef)
+        intercept = loss.intercept(self.y, linear, omega, 0.0 if loss.smooth else 1e-12)
+        f = linear + intercept
+        if loss.smooth or residuals is None:
+            residuals = loss.residuals(self.y, f, omega, 0.0 if loss.smooth else 1e-6)
+        else:
+            residuals = balanced(residuals, omega)
+        return Measured(
+            intercept=intercept,
+            loss=float(omega @ loss.value(self.y, f)),
+            dual=DualPoint.of(loss, self.y, residuals, omega, self.strength),
         )
-
-    def dual_point(self, residuals: FloatArray) -> DualPoint:
-        """Return the dual point that belongs to the residuals of a model."""
-        return DualPoint.from_residuals(self.y, residuals, self.engine.row_weights, self.strength)
 
     def tail_sums(self, nodes: list[Node], dual: DualPoint) -> FloatArray:
         """Return U(t) of the nodes for a dual point."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from hikernel.reduced import WarmStart
 from hikernel.search.problem import SearchProblem
-from hikernel.search.state import SolvedHull, node_squares, solve_hull
+from hikernel.search.state import SolvedHull, solve_hull
 
 __all__ = ["prune"]
 
@@ -20,7 +21,7 @@ def prune(
     the objective fits.
     """
     reduced = solved.problem
-    norms = reduced.hull.descendant_norms(node_squares(reduced, solved.solution.coef))
+    norms = reduced.hull.descendant_norms(reduced.node_squares(solved.solution.coef))
     largest = float(np.max(norms))
     cutoff = tol
     while cutoff > 1e-12:
@@ -38,7 +39,9 @@ def prune(
             smaller,
             tol=tol,
             solve_tol=solve_tol,
-            warm_eta=solved.solution.eta[index],
+            warm=WarmStart(
+                solved.solution.eta[index], solved.solution.coef[reduced.columns_of(index)]
+            ),
         )
         if trial.solution.status.ok and trial.objective <= allowed:
             return trial

@@ -8,8 +8,8 @@ For two levels v, w of different variables, with weights d, and any dual points 
 by Cauchy and Schwarz (norms of Frobenius, s any number). With the largest |a_vw(alpha0)| / d_w
 over w known from one pass over all pairs, that bounds all pairs of v at the cost of one product
 with v. Before any pass alpha0 is zero, and the bound is a norm, which is enough to rule out deep
-levels while lambda is large. From one round or lambda to the next alpha changes little, so a
-pass over all pairs is needed only now and then.
+levels while lambda is large. With several outputs |alpha_i| is the norm over them. From one round
+or lambda to the next alpha changes little, so a pass over all pairs is needed only now and then.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class PairScreen:
         self._roots = np.sqrt(engine.row_weights)
         sizes = np.sqrt(engine.level_squares(self._roots)) / self._weights
         self._largest = float(np.max(sizes, initial=0.0))
-        self._reference = np.zeros(engine.n_rows)
+        self._reference: FloatArray | None = None
         self._scores = np.zeros(len(self._prefixes))
 
     def open_prefixes(self, alpha: FloatArray, level: float) -> list[Node]:
@@ -71,13 +71,17 @@ class PairScreen:
         A pass over all levels becomes the new reference; anything less is of no use later.
         """
         index = [self._index[prefix] for prefix in prefixes]
-        if len(index) == len(self._prefixes):
+        if len(index) == len(self._prefixes) and np.any(alpha):
             self._reference = alpha.copy()
             self._scores[index] = np.sqrt(largest)
 
     def _bounds(self, alpha: FloatArray) -> FloatArray:
-        size = float(self._reference @ self._reference)
-        factor = float(alpha @ self._reference) / size if size > 0.0 else 0.0
-        change = (alpha - factor * self._reference) / self._roots
-        norms = np.sqrt(self._engine.level_squares(change)) / self._weights
+        factor, change = 0.0, alpha
+        if self._reference is not None:
+            factor = float(
+                np.vdot(alpha, self._reference) / np.vdot(self._reference, self._reference)
+            )
+            change = alpha - factor * self._reference
+        rows = np.abs(change) if change.ndim == 1 else np.linalg.norm(change, axis=1)
+        norms = np.sqrt(self._engine.level_squares(rows / self._roots)) / self._weights
         return np.asarray(abs(factor) * self._scores + norms * self._largest)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hikernel.engines.protocol import Engine, FloatArray, Node
-from hikernel.reduced import ReducedProblem, ReducedSolution
+from hikernel.reduced import ReducedProblem, ReducedSolution, WarmStart
 from hikernel.search.certificate import Certificate, DualPoint
 from hikernel.search.problem import SearchProblem
 
@@ -17,7 +17,6 @@ __all__ = [
     "SearchStep",
     "SolvedHull",
     "StepCallback",
-    "node_squares",
     "score_squares",
     "solve_hull",
 ]
@@ -33,12 +32,12 @@ class SolvedHull:
         The reduced problem on the hull J.
     solution : ReducedSolution
         Its solution.
-    residuals : ndarray of shape (n,)
-        y - f.
+    intercept : ndarray of shape () or (k,)
+        b.
     objective : float
         Recomputed from the rows.
     dual : DualPoint
-        The dual point of the residuals.
+        The dual point that belongs to the model.
     own_squares : ndarray of shape (m,)
         |a_w|^2 on the hull, recomputed from the rows.
     inside : float
@@ -49,7 +48,7 @@ class SolvedHull:
 
     problem: ReducedProblem
     solution: ReducedSolution
-    residuals: FloatArray
+    intercept: FloatArray
     objective: float
     dual: DualPoint
     own_squares: FloatArray
@@ -63,26 +62,27 @@ def solve_hull(
     *,
     tol: float,
     solve_tol: float,
-    warm_eta: FloatArray | None = None,
+    warm: WarmStart | None = None,
 ) -> SolvedHull:
     """Solve a reduced problem and measure the solution from the rows.
 
     The certificate does not lean on the solver's own numbers: objective, dual point and dual
     norm are computed again here.
     """
-    solution = reduced.solve(problem.strength, tol=solve_tol, warm_eta=warm_eta)
-    residuals = problem.residuals(reduced.nodes, solution.coef)
-    dual = problem.dual_point(residuals)
-    squares = node_squares(reduced, solution.coef)
-    objective = problem.primal(residuals, reduced.hull, squares)
+    solution = reduced.solve(problem.strength, tol=solve_tol, warm=warm)
+    measured = problem.measure(reduced.nodes, solution.coef, solution.residuals)
+    dual = measured.dual
+    norm = reduced.hull.norm(reduced.node_squares(solution.coef))
+    objective = measured.loss + 0.5 * problem.strength * norm**2
     scores = _rounded_up_scores(problem.engine, reduced.nodes, dual.alpha)
     # alpha sums to zero, so that a constant column has no score but rounding.
-    own = node_squares(reduced, np.where(reduced.constant_columns, 0.0, scores))
+    scores[reduced.constant_columns] = 0.0
+    own = reduced.node_squares(scores)
     inside = reduced.hull.refine_dual_norm(own, solution.dual_norm.eta).value
     return SolvedHull(
         problem=reduced,
         solution=solution,
-        residuals=residuals,
+        intercept=measured.intercept,
         objective=objective,
         dual=dual,
         own_squares=own,
@@ -91,13 +91,8 @@ def solve_hull(
     )
 
 
-def node_squares(reduced: ReducedProblem, columns: FloatArray) -> FloatArray:
-    """Return the squared norm of each node's block of columns."""
-    return np.asarray(np.add.reduceat(columns**2, reduced.starts))
-
-
 def _rounded_up_scores(engine: Engine, nodes: Sequence[Node], alpha: FloatArray) -> FloatArray:
-    """Return |Phi' alpha| plus a bound on its rounding error, shape (R,)."""
+    """Return |Phi' alpha| plus a bound on its rounding error, shape (R,) or (R, k)."""
     scores = np.abs(engine.correlate(nodes, alpha))
     margin = (engine.n_rows + 64) * np.finfo(float).eps
     return scores + margin * engine.correlate(nodes, alpha, absolute=True)
@@ -122,7 +117,8 @@ def score_squares(
             scores = _rounded_up_scores(engine, narrow, alpha)
         else:
             scores = engine.correlate(narrow, alpha)
-        out[~wide] = np.add.reduceat(scores**2, starts)
+        squares = scores**2 if scores.ndim == 1 else np.sum(scores**2, axis=1)
+        out[~wide] = np.add.reduceat(squares, starts)
     if np.any(wide):
         rest = [node for node, is_wide in zip(nodes, wide, strict=True) if is_wide]
         out[wide] = engine.tail_sums(rest, alpha, problem.graph.level_scales())
@@ -169,9 +165,9 @@ class SearchResult:
         The reduced problem on that hull.
     solution : ReducedSolution
         Its solution.
-    residuals : ndarray of shape (n,)
-        y - f.
-    alpha : ndarray of shape (n,)
+    intercept : ndarray of shape () or (k,)
+        b.
+    alpha : ndarray of shape (n,) or (n, k)
         Dual variables of the solution, beta_w = zeta_w Phi_w' alpha.
     certificate : Certificate
         What is proven about it.
@@ -182,7 +178,7 @@ class SearchResult:
     nodes: list[Node]
     problem: ReducedProblem
     solution: ReducedSolution
-    residuals: FloatArray
+    intercept: FloatArray
     alpha: FloatArray
     certificate: Certificate
     history: list[Certificate]
@@ -196,7 +192,7 @@ class SearchResult:
             nodes=list(solved.problem.nodes),
             problem=solved.problem,
             solution=solved.solution,
-            residuals=solved.residuals,
+            intercept=solved.intercept,
             alpha=solved.dual.alpha,
             certificate=certificate,
             history=history,

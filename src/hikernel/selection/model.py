@@ -35,11 +35,11 @@ class TermModel:
         The selected hull.
     widths : ndarray of shape (m,)
         Feature columns of each node.
-    coef : ndarray of shape (R,)
+    coef : ndarray of shape (R,) or (R, k)
         Coefficients, blocks in the order of the nodes.
-    intercept : float
+    intercept : ndarray of shape () or (k,)
         b.
-    dual_coef : ndarray of shape (n,)
+    dual_coef : ndarray of shape (n,) or (n, k)
         Dual variables of the training rows.
     eta, zeta, norms, shares : ndarray of shape (m,)
         Variational weights, norm of the coefficients, share of the explained variance.
@@ -55,7 +55,7 @@ class TermModel:
     nodes: list[Node]
     widths: np.ndarray
     coef: FloatArray
-    intercept: float
+    intercept: FloatArray
     dual_coef: FloatArray
     eta: FloatArray
     zeta: FloatArray
@@ -88,7 +88,7 @@ class TermModel:
         )
 
     def predict(self, design: Design, X: FloatArray) -> FloatArray:
-        """Return f(x) for the rows of X, shape (n, p), a chunk of rows at a time.
+        """Return f(x) for the rows of X, shape (n, p), a chunk of rows at a time: (n,) or (n, k).
 
         Raises
         ------
@@ -101,14 +101,14 @@ class TermModel:
         variables = {m for node in active for m, _ in node}
         per_row = sum(sum(design.bases[m].widths) for m in variables) + len(coef) + 1
         step = max(1, _PREDICT_NUMBERS // per_row)
-        out = np.empty(len(X))
+        out = np.empty((len(X), *coef.shape[1:]))
         with np.errstate(over="ignore", invalid="ignore"):
             for start in range(0, len(X), step):
                 rows = X[start : start + step]
                 engine = design.engine(rows, np.ones(len(rows)), variables)
                 out[start : start + step] = engine.apply(active, coef) + self.intercept
         if not np.all(np.isfinite(out)):
-            row = int(np.flatnonzero(~np.isfinite(out))[0])
+            row = int(np.argwhere(~np.isfinite(out))[0, 0])
             raise ValueError(
                 f"Row {row} of X lies so far outside the training data that its prediction "
                 "overflows; check its units, or clip X to the range of the training data."

@@ -5,13 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hikernel.bases.design import Design
 from hikernel.engines.protocol import FloatArray, Node
 from hikernel.graphs import ROOT
+from hikernel.reduced import WarmStart
 from hikernel.selection.model import TermModel
 from hikernel.selection.training import SearchSettings, TrainingProblem
 
@@ -37,7 +39,8 @@ class PathPoint:
     model : TermModel
         The model.
     explained : float
-        Share of the training variance that it explains.
+        Share of the loss of the best constant that it explains on the training rows (of the
+        variance, for the squared error).
     seconds : float
         Time it took.
     """
@@ -61,12 +64,15 @@ class Path:
         Names of the columns.
     reason : str
         Why the path ended where it did.
+    respond : callable
+        Turns f(x) into what is predicted.
     """
 
     points: list[PathPoint]
     design: Design
     names: list[str]
     reason: str
+    respond: Callable[[FloatArray], NDArray[Any]]
 
     @property
     def alphas(self) -> FloatArray:
@@ -92,8 +98,8 @@ class Path:
             )
         return self.points[nearest]
 
-    def predict(self, X: FloatArray, alpha: float | None = None) -> FloatArray:
-        """Return predictions.
+    def predict(self, X: FloatArray, alpha: float | None = None) -> NDArray[Any]:
+        """Return predictions: numbers for a regression loss, labels for a classification loss.
 
         Parameters
         ----------
@@ -106,10 +112,14 @@ class Path:
         -------
         ndarray of shape (n,), or (n, n_alphas) without ``alpha``
         """
-        rows = np.asarray(X, dtype=np.float64)
         if alpha is not None:
-            return self.at(alpha).model.predict(self.design, rows)
-        return np.column_stack([point.model.predict(self.design, rows) for point in self.points])
+            return self.respond(self.decision_function(X, alpha))
+        return np.column_stack([self.predict(X, a) for a in self.alphas])
+
+    def decision_function(self, X: FloatArray, alpha: float) -> FloatArray:
+        """Return f(x) at one alpha, shape (n,), or (n, n_classes) for more than two classes."""
+        rows = np.asarray(X, dtype=np.float64)
+        return self.at(alpha).model.predict(self.design, rows)
 
     def hull(self, alpha: float) -> pd.DataFrame:
         """Return the terms at one alpha, a row each."""
@@ -138,12 +148,15 @@ def alpha_grid(problem: TrainingProblem, n_alphas: int, eps: float) -> FloatArra
 
     The penalty is squared, so no finite lambda empties the model. For a single node v with its
     ancestors, lambda delta / Omega* = l / (l + g) with l = lambda D^2, D = sum of d over A(v) and
-    g the variance of its features along its scores; the grid starts where that is 0.95 for
-    the node (of one variable) that the null model's scores single out.
+    g the variance of its features along its scores, times the mean curvature of the loss (one for
+    the squared error); the grid starts where that is 0.95 for the node (of one variable) that the
+    null model's scores single out.
     """
     engine, graph = problem.engine, problem.graph
     pairs = engine.level_pairs
-    weighted = engine.row_weights * problem.y
+    f = problem.null_prediction(1.0)
+    residuals = problem.loss.residuals(problem.y, f, engine.row_weights, 1.0)
+    weighted = (engine.row_weights * residuals.T).T
     if not pairs or not np.any(weighted):
         return np.geomspace(1.0, eps, n_alphas)
     squares = engine.extension_squares([ROOT], weighted)[0]
@@ -153,11 +166,13 @@ def alpha_grid(problem: TrainingProblem, n_alphas: int, eps: float) -> FloatArra
     means = engine.means(nodes)
     scores = engine.correlate(nodes, weighted)
     gram = engine.gram(nodes, nodes, means, means)
-    if float(scores @ scores) <= 1e-20 * float(np.trace(gram)):
+    size = float(np.sum(scores**2))
+    if size <= 1e-20 * float(np.trace(gram)):
         # No variable alone has a score: the size of its features stands in for the direction.
         along = float(np.max(np.diag(gram)))
     else:
-        along = float(scores @ gram @ scores) / float(scores @ scores)
+        along = float(np.sum(scores * (gram @ scores))) / size
+    along *= float(np.mean(engine.row_weights @ problem.loss.curvature(problem.y, f, 1.0)))
     first = _FIRST_SHARE / (1.0 - _FIRST_SHARE) * along / totals[best] ** 2
     return np.geomspace(first, eps * first, n_alphas)
 
@@ -167,19 +182,20 @@ def compute_path(
     alphas: Sequence[float],
     settings: SearchSettings,
     names: list[str],
+    respond: Callable[[FloatArray], NDArray[Any]],
     callback: Callable[[PathPoint], None] | None = None,
 ) -> Path:
     """Solve for decreasing alphas, each started from the one before.
 
     Ends early when a hull reaches ``max_kernels``, when the fit saturates (as in glmnet: 99.9 % of
-    the variance explained, or a gain below 1e-5 of it), or when the time budget is spent.
+    the loss explained, or a gain below 1e-5 of it), or when the time budget is spent.
     """
     points: list[PathPoint] = []
-    start: tuple[Sequence[Node], FloatArray] | None = None
+    start: tuple[Sequence[Node], WarmStart] | None = None
     deadline = np.inf
     if settings.time_budget is not None:
         deadline = time.monotonic() + settings.time_budget
-    total = float(problem.engine.row_weights @ problem.y**2)
+    total = problem.mean_loss(problem.null_prediction(1e-6))
     reason = "All alphas were solved."
     for alpha in sorted((float(a) for a in alphas), reverse=True):
         began = time.monotonic()
@@ -192,25 +208,23 @@ def compute_path(
         points.append(point)
         if callback is not None:
             callback(point)
-        start = (model.nodes, model.eta)
+        start = (model.nodes, WarmStart(model.eta, model.coef / problem.scale))
         if len(model.nodes) >= settings.max_kernels or "max_kernels" in model.certificate.reason:
             reason = f"The hull reached max_kernels={settings.max_kernels}."
             break
         if _saturated(points):
             reason = "The fit saturated."
             break
-    return Path(points, problem.design, names, reason)
+    return Path(points, problem.design, names, reason, respond)
 
 
 def _explained(problem: TrainingProblem, model: TermModel, total: float) -> float:
-    """Return the share of the training variance that a model explains."""
+    """Return the share of the loss of the best constant that a model explains."""
     if total <= 0.0:
         return 1.0
-    fitted = problem.engine.apply(model.nodes, model.coef / problem.scale)
-    residual = problem.y - fitted
-    omega = problem.engine.row_weights
-    residual = residual - float(omega @ residual)
-    return 1.0 - float(omega @ residual**2) / total
+    linear = problem.engine.apply(model.nodes, model.coef / problem.scale)
+    f = linear + (model.intercept - problem.center) / problem.scale
+    return 1.0 - problem.mean_loss(f) / total
 
 
 def _saturated(points: Sequence[PathPoint]) -> bool:

@@ -18,6 +18,8 @@ from hikernel.engines.numpy_engine import normalised
 from hikernel.engines.protocol import FloatArray, Node
 from hikernel.engines.threads import one_blas_thread
 from hikernel.graphs import Grid, geometric_weights
+from hikernel.losses import Loss, SquaredError
+from hikernel.reduced import WarmStart
 from hikernel.search import (
     Budget,
     SearchProblem,
@@ -68,7 +70,7 @@ class SearchSettings:
 
 @dataclass(frozen=True)
 class TrainingProblem:
-    """Fitted bases, graph and rows; y is standardised, which leaves alpha as it is.
+    """Fitted bases, graph and rows; a y with a scale is standardised, which leaves alpha as it is.
 
     Attributes
     ----------
@@ -78,8 +80,10 @@ class TrainingProblem:
         The graph.
     engine : Engine
         The rows of positive weight.
-    y : ndarray of shape (n_used,)
-        Target of mean zero and variance one (or zero, when it is constant).
+    y : ndarray of shape (n_used,) or (n_used, k)
+        Target: of location zero and scale one where the loss has a scale.
+    loss : Loss
+        The loss.
     center, scale : float
         y in its own units is center + scale y.
     used : ndarray of bool of shape (n,)
@@ -90,6 +94,7 @@ class TrainingProblem:
     graph: Grid
     engine: Engine
     y: FloatArray
+    loss: Loss
     center: float
     scale: float
     used: NDArray[np.bool_]
@@ -101,6 +106,7 @@ class TrainingProblem:
         y: FloatArray,
         weights: FloatArray,
         bases: Sequence[Basis],
+        loss: Loss,
         *,
         max_order: int | None,
         weight_base: float,
@@ -112,10 +118,14 @@ class TrainingProblem:
         ----------
         X : ndarray of shape (n, p)
             Finite numbers.
-        y, weights : ndarray of shape (n,)
-            Target, and weights that are zero or positive.
+        y : ndarray of shape (n,) or (n, k)
+            Target.
+        weights : ndarray of shape (n,)
+            Zero or positive.
         bases : sequence of Basis
             One per column.
+        loss : Loss
+            The loss; y must be in its domain.
         max_order : int or None
             How many variables may interact.
         weight_base, root_weight : float
@@ -130,15 +140,16 @@ class TrainingProblem:
                 "every variable. Pass constant_level=True to the basis, or give it by name."
             )
         used = weights > 0
-        with one_blas_thread():
-            scaler = Standardizer.fit(y[used], normalised(weights[used]))
+        loss.check_target(y[used])
+        center, scale = _target_units(y[used], normalised(weights[used]), loss)
         return cls(
             design=design,
             graph=Grid(geometric_weights(design.max_levels, weight_base), root_weight, max_order),
             engine=design.engine(X[used], weights[used]),
-            y=scaler.transform(y[used]),
-            center=scaler.center,
-            scale=1.0 if scaler.constant else scaler.scale,
+            y=(y[used] - center) / scale,
+            loss=loss,
+            center=center,
+            scale=scale,
             used=used,
         )
 
@@ -147,7 +158,7 @@ class TrainingProblem:
         alpha: float,
         settings: SearchSettings,
         *,
-        start: tuple[Sequence[Node], FloatArray] | None = None,
+        start: tuple[Sequence[Node], WarmStart] | None = None,
         callback: StepCallback | None = None,
     ) -> TermModel:
         """Search for one alpha.
@@ -158,13 +169,19 @@ class TrainingProblem:
             lambda.
         settings : SearchSettings
             How to search.
-        start : tuple of (nodes, eta), optional
-            Hull and variational weights of a neighbouring alpha (look-ahead only).
+        start : tuple of (nodes, WarmStart), optional
+            Hull and solution of a neighbouring alpha (look-ahead only).
         callback : callable, optional
             Called with every step of the search.
         """
         problem = SearchProblem(
-            self.engine, self.graph, self.y, alpha, seed=settings.seed, screen=self._screen
+            self.engine,
+            self.graph,
+            self.y,
+            alpha,
+            self.loss,
+            seed=settings.seed,
+            screen=self._screen,
         )
         with one_blas_thread(self.engine.n_rows * len(self.engine.level_pairs) <= _ONE_THREAD):
             if settings.search == "paper":
@@ -188,6 +205,15 @@ class TrainingProblem:
                 )
         return self._model(alpha, result)
 
+    def null_prediction(self, smoothing: float) -> FloatArray:
+        """Return the best constant prediction, of the shape of y."""
+        zero = np.zeros_like(self.y)
+        return zero + self.loss.intercept(self.y, zero, self.engine.row_weights, smoothing)
+
+    def mean_loss(self, f: FloatArray) -> float:
+        """Return the weighted mean of the loss over the rows."""
+        return float(self.engine.row_weights @ self.loss.value(self.y, f))
+
     @cached_property
     def _screen(self) -> PairScreen:
         """Bounds on pairs, which the lambdas of a path share."""
@@ -196,7 +222,8 @@ class TrainingProblem:
     def _model(self, alpha: float, result: SearchResult) -> TermModel:
         """Return a result in the units of y."""
         coef, starts = result.solution.coef, result.problem.starts
-        dual_coef = np.zeros(len(self.used))
+        dual_coef = np.zeros((len(self.used), *self.y.shape[1:]))
+        unit = self.scale**self.loss.degree
         dual_coef[self.used] = self.scale * result.alpha
         variances = self._variances(result.nodes, np.split(coef, starts[1:]))
         total = float(np.sum(variances))
@@ -205,14 +232,14 @@ class TrainingProblem:
             nodes=result.nodes,
             widths=np.diff(np.append(starts, len(coef))),
             coef=self.scale * coef,
-            intercept=self.center + self.scale * result.problem.intercept(coef),
+            intercept=self.center + self.scale * result.intercept,
             dual_coef=dual_coef,
             eta=result.solution.eta,
             zeta=result.solution.zeta,
-            norms=self.scale * np.sqrt(np.add.reduceat(coef**2, starts)),
+            norms=self.scale * np.sqrt(result.problem.node_squares(coef)),
             shares=variances / total if total > 0.0 else variances,
-            certificate=result.certificate.scaled(self.scale**2),
-            history=[certificate.scaled(self.scale**2) for certificate in result.history],
+            certificate=result.certificate.scaled(unit),
+            history=[certificate.scaled(unit) for certificate in result.history],
             status=result.solution.status,
         )
 
@@ -223,5 +250,25 @@ class TrainingProblem:
         with one_blas_thread():
             for node, block in zip(nodes, blocks, strict=True):
                 values = self.engine.apply([node], block)
-                out.append(float(omega @ (values - float(omega @ values)) ** 2))
+                out.append(float(np.sum(omega @ (values - omega @ values) ** 2)))
         return np.array(out)
+
+
+def _target_units(y: FloatArray, weights: FloatArray, loss: Loss) -> tuple[float, float]:
+    """Return the location and the scale that are taken out of y.
+
+    Mean and standard deviation for the squared error; for losses that outliers must not move,
+    median and interquartile range over 1.349 (which is the standard deviation of normal data).
+    """
+    if loss.degree == 0:
+        return 0.0, 1.0
+    with one_blas_thread():
+        scaler = Standardizer.fit(y, weights)
+    scale = 1.0 if scaler.constant else scaler.scale
+    if isinstance(loss, SquaredError):
+        return scaler.center, scale
+    low, middle, high = (
+        float(np.quantile(y, q, weights=weights, method="inverted_cdf")) for q in (0.25, 0.5, 0.75)
+    )
+    spread = (high - low) / 1.349
+    return middle, spread if spread > 1e-6 * scale else scale

@@ -1,0 +1,105 @@
+"""What the estimators have in common: checks, the fit of one alpha, fitted attributes, warnings."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from hikernel.bases.parameters import check_integer, check_optional_integer
+from hikernel.engines.protocol import FloatArray
+from hikernel.errors import CertificateWarning, ConvergenceWarning
+from hikernel.estimators.progress import SearchProgress
+from hikernel.estimators.validation import (
+    check_number,
+    check_search,
+    check_target_scale,
+    feature_names,
+    resolve_bases,
+    text_explained,
+    warn_of_lost_columns,
+)
+from hikernel.losses import Loss
+from hikernel.selection import SearchSettings, TermModel, TrainingProblem
+
+__all__ = ["HKLEstimator"]
+
+
+class HKLEstimator(BaseEstimator):  # type: ignore[misc]  # untyped base
+    """Base of the estimators with one alpha; subclasses set the parameters and read y."""
+
+    def _check_parameters(self) -> SearchSettings:
+        remedy = "Without a penalty nothing is selected."
+        check_number("alpha", self.alpha, above=1e-100, remedy=remedy)
+        check_integer("degree", self.degree, 1)
+        check_optional_integer("max_order", self.max_order, 1, "any number of variables")
+        check_number("weight_base", self.weight_base, above=0.0)
+        check_number("root_weight", self.root_weight, above=0.0)
+        check_integer("verbose", int(self.verbose), 0)
+        return check_search(
+            self.search,
+            self.tol,
+            self.max_kernels,
+            self.certify,
+            self.time_budget,
+            self.random_state,
+        )
+
+    def _fit_terms(
+        self,
+        X: FloatArray,
+        y: FloatArray,
+        weights: FloatArray,
+        loss: Loss,
+        settings: SearchSettings,
+    ) -> None:
+        """Search, set the fitted attributes, and say aloud what did not work out."""
+        names = feature_names(self)
+        problem = TrainingProblem.make(
+            X,
+            y,
+            weights,
+            resolve_bases(self.basis, self.degree, X.shape[1], names),
+            loss,
+            max_order=self.max_order,
+            weight_base=self.weight_base,
+            root_weight=self.root_weight,
+        )
+        check_target_scale(problem.scale)
+        warn_of_lost_columns(X[problem.used], problem.design, names)
+        with SearchProgress(self.max_kernels, enabled=self.verbose > 0) as progress:
+            model = problem.solve(float(self.alpha), settings, callback=progress)
+        self._store(problem, model, names)
+        self._warn(model)
+
+    def _store(self, problem: TrainingProblem, model: TermModel, names: list[str]) -> None:
+        """Set the fitted attributes."""
+        self._model = model
+        self._design = problem.design
+        self.loss_ = problem.loss
+        self.bases_ = list(problem.design.bases)
+        self.graph_ = problem.graph
+        self.nodes_ = model.nodes
+        self.coef_ = model.coef
+        self.intercept_: Any = model.intercept
+        self.dual_coef_ = model.dual_coef
+        self.certificate_ = model.certificate
+        self.history_ = model.history
+        self.n_iter_ = len(model.history)
+        self.hull_ = model.frame(names)
+
+    def _warn(self, model: TermModel) -> None:
+        if not model.status.ok:
+            warnings.warn(model.status.sentence, ConvergenceWarning, stacklevel=4)
+        if not model.certificate.certified and self.certify != "none":
+            warnings.warn(model.certificate.explain(), CertificateWarning, stacklevel=4)
+
+    def _decide(self, X: Any) -> FloatArray:
+        """Return f(x) for the rows of X, shape (n,) or (n, k)."""
+        check_is_fitted(self)
+        with text_explained():
+            X = validate_data(self, X, dtype=np.float64, reset=False)
+        return self._model.predict(self._design, X)

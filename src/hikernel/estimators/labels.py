@@ -1,0 +1,77 @@
+"""Class labels as targets of a loss, and back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, softmax
+from sklearn.utils.multiclass import check_classification_targets
+
+from hikernel.engines.protocol import FloatArray
+from hikernel.losses import CLASSIFICATION, LogLoss, Loss, Multinomial, make_loss
+
+__all__ = ["Labels"]
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The classes of y and how f(x) chooses among them.
+
+    Two classes have one output, positive for the second class. More have one output each: the
+    log loss becomes multinomial, the others one-vs-rest.
+
+    Attributes
+    ----------
+    classes : ndarray of shape (n_classes,)
+        Sorted labels, of any type.
+    loss : Loss
+        The loss of the outputs.
+    """
+
+    classes: NDArray[Any]
+    loss: Loss
+
+    @classmethod
+    def of(cls, y: NDArray[Any], weights: FloatArray, spec: object) -> tuple[Labels, FloatArray]:
+        """Return the labels of a training set and its target for the loss.
+
+        Raises
+        ------
+        ValueError
+            For numbers that are not classes, a single class, and classes without weight.
+        """
+        loss = make_loss(spec, CLASSIFICATION)
+        check_classification_targets(y)
+        classes, index = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(
+                f"y has one class only ({classes.tolist()[0]!r}); a classifier needs at least two "
+                "classes."
+            )
+        present = np.bincount(index[weights > 0], minlength=len(classes)) > 0
+        if not np.all(present):
+            raise ValueError(
+                f"The class {classes[~present].tolist()[0]!r} has no row of positive weight; "
+                "leave its rows out."
+            )
+        if len(classes) == 2:
+            return cls(classes, loss), np.where(index == 1, 1.0, -1.0)
+        marks = (index[:, None] == np.arange(len(classes))).astype(np.float64)
+        if isinstance(loss, LogLoss):
+            return cls(classes, Multinomial()), marks
+        return cls(classes, loss), 2.0 * marks - 1.0
+
+    def choose(self, f: FloatArray) -> NDArray[Any]:
+        """Return the label of the largest output, shape (n,)."""
+        if f.ndim == 1:
+            return np.asarray(self.classes[(f > 0.0).astype(np.intp)])
+        return np.asarray(self.classes[np.argmax(f, axis=1)])
+
+    def probabilities(self, f: FloatArray) -> FloatArray:
+        """Return the probabilities of the classes, shape (n, n_classes)."""
+        if f.ndim == 1:
+            return np.column_stack([expit(-f), expit(f)])
+        return np.asarray(softmax(f, axis=1))

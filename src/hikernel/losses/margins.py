@@ -1,0 +1,109 @@
+"""Losses of the margin y f with labels y in {-1, 1}: log loss, hinge, squared hinge.
+
+With several outputs they are one-vs-rest: y is (n, k) with one entry 1 per row, and the losses of
+the outputs add up.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from scipy.special import expit, xlogy
+
+from hikernel.engines.protocol import FloatArray
+from hikernel.losses.base import Loss, row_sums
+from hikernel.losses.plus import plus_curvature, plus_slope, plus_value
+
+__all__ = ["Hinge", "LogLoss", "SquaredHinge"]
+
+
+class _MarginLoss(Loss):
+    def check_target(self, y: FloatArray) -> None:
+        """Raise unless y is -1 or 1, with both of them in every column."""
+        if not np.all(np.abs(y) == 1.0):
+            raise ValueError(f"{self.name} needs labels -1 and 1.")
+        columns = y if y.ndim == 2 else y[:, None]
+        if np.any(np.min(columns, axis=0) == np.max(columns, axis=0)):
+            raise ValueError(f"{self.name} needs two classes, but y has one only.")
+
+
+class LogLoss(_MarginLoss):
+    """loss(y, f) = log(1 + exp(-y f)); psi(b) = c log c + (1 - c) log(1 - c), c = -y b."""
+
+    name: ClassVar[str] = "log_loss"
+
+    def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return the loss of each row."""
+        return row_sums(np.logaddexp(0.0, -y * f))
+
+    def gradient(self, y: FloatArray, f: FloatArray, smoothing: float = 0.0) -> FloatArray:
+        """Return -y / (1 + exp(y f))."""
+        return np.asarray(-y * expit(-y * f))
+
+    def curvature(self, y: FloatArray, f: FloatArray, smoothing: float = 0.0) -> FloatArray:
+        """Return p (1 - p)."""
+        return np.asarray(expit(f) * expit(-f))
+
+    def conjugate(self, y: FloatArray, b: FloatArray) -> FloatArray:
+        """Return the negative entropy of c."""
+        c = -y * b
+        inside = (c >= 0.0) & (c <= 1.0)
+        c = np.where(inside, c, 0.5)
+        return row_sums(np.where(inside, xlogy(c, c) + xlogy(1.0 - c, 1.0 - c), np.inf))
+
+
+class Hinge(_MarginLoss):
+    """loss(y, f) = max(1 - y f, 0); psi(b) = -c for c = -y b in [0, 1]."""
+
+    name: ClassVar[str] = "hinge"
+    smooth: ClassVar[bool] = False
+    kinks: ClassVar[int] = 1
+
+    def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return the loss of each row."""
+        return row_sums(np.maximum(1.0 - y * f, 0.0))
+
+    def smoothed_value(self, y: FloatArray, f: FloatArray, smoothing: float) -> FloatArray:
+        """Return the smoothed loss of each row."""
+        return row_sums(plus_value(1.0 - y * f, smoothing))
+
+    def gradient(self, y: FloatArray, f: FloatArray, smoothing: float = 0.0) -> FloatArray:
+        """Return -y times the slope in (0, 1)."""
+        return -y * plus_slope(1.0 - y * f, smoothing)
+
+    def curvature(self, y: FloatArray, f: FloatArray, smoothing: float = 0.0) -> FloatArray:
+        """Return the second derivative of the smoothed loss."""
+        return plus_curvature(1.0 - y * f, smoothing)
+
+    def plus_parts(self, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the one part max(1 - y f, 0)."""
+        return np.zeros_like(y), -y[None], np.ones_like(y[None])
+
+    def conjugate(self, y: FloatArray, b: FloatArray) -> FloatArray:
+        """Return -c."""
+        c = -y * b
+        return row_sums(np.where((c >= 0.0) & (c <= 1.0), -c, np.inf))
+
+
+class SquaredHinge(_MarginLoss):
+    """loss(y, f) = max(1 - y f, 0)^2 / 2; psi(b) = c^2 / 2 - c for c = -y b >= 0."""
+
+    name: ClassVar[str] = "squared_hinge"
+
+    def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return the loss of each row."""
+        return row_sums(0.5 * np.maximum(1.0 - y * f, 0.0) ** 2)
+
+    def gradient(self, y: FloatArray, f: FloatArray, smoothing: float = 0.0) -> FloatArray:
+        """Return -y max(1 - y f, 0)."""
+        return -y * np.maximum(1.0 - y * f, 0.0)
+
+    def curvature(self, y: FloatArray, f: FloatArray, smoothing: float = 0.0) -> FloatArray:
+        """Return one inside the margin, zero outside."""
+        return np.asarray(np.where(y * f < 1.0, 1.0, 0.0))
+
+    def conjugate(self, y: FloatArray, b: FloatArray) -> FloatArray:
+        """Return c^2 / 2 - c."""
+        c = -y * b
+        return row_sums(np.where(c >= 0.0, 0.5 * c**2 - c, np.inf))

@@ -1,0 +1,83 @@
+"""Smooth losses: quadratic models with a line search on the true objective.
+
+Every step is a descent; near the solution whole steps are taken and converge quadratically.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hikernel.reduced.loss_problem import LossSolve, ModelProblem, Point
+from hikernel.reduced.result import ReducedSolution, Status, WarmStart
+
+__all__ = ["Descent"]
+
+_MAX_STEPS = 100
+_LEAST_CURVATURE = 1e-3
+"""Curvature of a row over their mean, at least: a flat row must not move without end."""
+_LARGEST_MOVE = 20.0
+"""How far the model may ask a row to move, |z - f|."""
+_PATIENCE = 8
+"""Steps without a better gap after which rounding is taken to be the limit."""
+_LEAST_PRECISION = 1e-6
+
+
+class Descent(LossSolve):
+    """One solve with a smooth loss; parameters are those of ``LossSolve``."""
+
+    def __init__(
+        self, problem: ModelProblem, alpha: float, tol: float, warm: WarmStart | None
+    ) -> None:
+        super().__init__(problem, alpha, tol, warm)
+        self._point = self.first_point(warm, 0.0)
+
+    def run(self) -> ReducedSolution:
+        """Step until the gap is small enough."""
+        last_gap, precision = np.inf, 1.0
+        for self.steps in range(1, _MAX_STEPS + 1):
+            objective = self.objective(self._point)
+            wanted = max(0.3 * self.tol * objective, 0.03 * min(last_gap, objective))
+            gradient, curvature = self._model()
+            goal, dual_norm = self.model_solution(
+                self._point, gradient, curvature, precision * wanted
+            )
+            moved = self._line_search(goal)
+            if moved is None:
+                # The model was not solved well enough to point downhill, or rounding is the limit.
+                precision *= 0.1
+            else:
+                self._point = self.with_intercept(moved.coef, moved.linear, moved.intercept, 0.0)
+            residuals = self.loss.residuals(self.y, self._point.f, self.omega)
+            gap = self.note(self._point, residuals, dual_norm)
+            last_gap = gap.value
+            if self.is_enough(gap):
+                return self.solution(Status.CONVERGED)
+            if self.since_best > _PATIENCE or precision < _LEAST_PRECISION:
+                return self.solution(Status.STALLED)
+        return self.solution(Status.ITERATIONS)
+
+    def _model(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return gradient and curvature at the present point, the latter kept off zero."""
+        gradient = self.loss.gradient(self.y, self._point.f)
+        curvature = self.loss.curvature(self.y, self._point.f)
+        least = np.maximum(
+            _LEAST_CURVATURE * (self.omega @ curvature), np.abs(gradient) / _LARGEST_MOVE
+        )
+        return gradient, np.maximum(np.maximum(curvature, least), np.finfo(float).tiny)
+
+    def _line_search(self, goal: Point) -> Point | None:
+        """Return a point on the way to the goal with a lower objective, if there is one."""
+        point = self._point
+        gradient = self.loss.gradient(self.y, point.f)
+        slope = float(np.sum(self.omega @ (gradient * (goal.f - point.f))))
+        slope += 0.5 * self.alpha * (goal.norm**2 - point.norm**2)
+        if slope >= 0.0:
+            return None
+        before = self.objective(point)
+        length = 1.0
+        for _ in range(40):
+            trial = self.mix(point, goal, length)
+            if self.objective(trial) <= before + 1e-4 * length * slope + 1e-15 * abs(before):
+                return trial
+            length *= 0.5
+        return None

@@ -1,0 +1,143 @@
+"""Losses with kinks: a primal-dual interior-point method along the central path.
+
+Such a loss is slope f + sum_j max(t_j, 0) with t_j = c_j f + d_j, and max(t, 0) is the value of
+
+    min v  subject to  v - u = t,  u, v >= 0,   with multiplier a in [0, 1]:  a u = (1 - a) v = 0.
+
+On the central path a u = (1 - a) v = s. A Newton step for these equations turns each row into a
+quadratic model of curvature 1 / (u/a + v/(1 - a)), which goes to the reduced solver; s is lowered
+with the mean complementarity. Smoothing max(t, 0) by s alone is the same path, but Newton's method
+in f then converges in a neighbourhood of width s only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hikernel.engines.protocol import FloatArray
+from hikernel.losses import balanced
+from hikernel.losses.plus import plus_slope
+from hikernel.reduced.loss_problem import LossSolve, ModelProblem
+from hikernel.reduced.result import ReducedSolution, Status, WarmStart
+
+__all__ = ["InteriorPoint"]
+
+_MAX_STEPS = 100
+_FIRST_SMOOTHING = 0.1
+_EXACT = 1e-12
+"""Smoothing at which an intercept is exact for all purposes."""
+_TO_BOUNDARY = 0.99
+_PATIENCE = 15
+_CENTRING = ((0.9, 0.1), (0.5, 0.3), (0.1, 0.7), (-1.0, 2.0))
+"""The next s over the mean complementarity, after steps longer than the first number: the shorter
+the step, the less s falls; after hardly any step it rises, back towards the centre."""
+_PROGRESS = 0.7
+"""Gap over the last one above which models are solved more precisely."""
+_LEAST_PRECISION = 1e-8
+_SHARE = 0.15
+"""Share of the tolerance that the distance from the kinks may use up."""
+
+
+@dataclass(frozen=True)
+class _Slacks:
+    """a, u, v for every plus part, row and output: shape (parts, n) or (parts, n, k)."""
+
+    a: FloatArray
+    u: FloatArray
+    v: FloatArray
+
+    def complementarity(self, omega: FloatArray) -> float:
+        """Return the weighted mean of a u and (1 - a) v."""
+        products = 0.5 * (self.a * self.u + (1.0 - self.a) * self.v)
+        return float(np.mean(np.tensordot(products, omega, (1, 0))))
+
+    def curvature(self) -> FloatArray:
+        """Return the curvature of each part."""
+        return 1.0 / (self.u / self.a + self.v / (1.0 - self.a))
+
+    def moved(self, change: _Slacks, primal: float, dual: float) -> _Slacks:
+        """Return the slacks after a step."""
+        return _Slacks(
+            self.a + dual * change.a, self.u + primal * change.u, self.v + primal * change.v
+        )
+
+
+class InteriorPoint(LossSolve):
+    """One solve with a loss of plus parts; parameters are those of ``LossSolve``."""
+
+    def __init__(
+        self, problem: ModelProblem, alpha: float, tol: float, warm: WarmStart | None
+    ) -> None:
+        super().__init__(problem, alpha, tol, warm)
+        self._slope, self._c, self._d = self.loss.plus_parts(self.y)
+        point = self.first_point(warm, _FIRST_SMOOTHING)
+        self._smoothing = _FIRST_SMOOTHING
+        self._point = point
+        t = self._c * point.f + self._d
+        a = plus_slope(t, self._smoothing)
+        rest = plus_slope(-t, self._smoothing)
+        self._slacks = _Slacks(a, self._smoothing / a, self._smoothing / rest)
+
+    def run(self) -> ReducedSolution:
+        """Step until the gap is small enough."""
+        last_gap, precision = np.inf, 0.03
+        for self.steps in range(1, _MAX_STEPS + 1):
+            slacks, f = self._slacks, self._point.f
+            objective = self.objective(self._point)
+            part_curvature = slacks.curvature()
+            # Where the multiplier would go if f stayed, and how it answers to f.
+            aim = slacks.a + part_curvature * self._pull(self._c * f + self._d)
+            gradient = self._slope + np.sum(self._c * aim, axis=0)
+            curvature = np.sum(self._c**2 * part_curvature, axis=0)
+            goal, dual_norm = self.model_solution(
+                self._point, gradient, curvature, precision * min(last_gap, objective)
+            )
+            length = self._move(goal.f, part_curvature)
+            self._point = self.mix(self._point, goal, length)
+            exact = self.with_intercept(
+                self._point.coef, self._point.linear, self._point.intercept, _EXACT
+            )
+            r = -(self._slope + np.sum(self._c * self._slacks.a, axis=0))
+            gap = self.note(exact, balanced(r, self.omega), dual_norm)
+            if gap.value > _PROGRESS * last_gap:
+                precision = max(0.1 * precision, _LEAST_PRECISION)  # eta may be what holds it up
+            last_gap = gap.value
+            if self.is_enough(gap):
+                return self.solution(Status.CONVERGED)
+            if self.since_best > _PATIENCE:
+                return self.solution(Status.STALLED)
+        return self.solution(Status.ITERATIONS)
+
+    def _pull(self, t: FloatArray) -> FloatArray:
+        """Return t - s/(1 - a) + s/a, zero on the central path."""
+        a, s = self._slacks.a, self._smoothing
+        return np.asarray(t - s / (1.0 - a) + s / a)
+
+    def _move(self, f: FloatArray, part_curvature: FloatArray) -> float:
+        """Move the slacks towards a new prediction, lower s, and return the primal step length."""
+        slacks, s = self._slacks, self._smoothing
+        da = part_curvature * self._pull(self._c * f + self._d)
+        change = _Slacks(
+            da,
+            (s - slacks.a * slacks.u - slacks.u * da) / slacks.a,
+            (s - (1.0 - slacks.a) * slacks.v + slacks.v * da) / (1.0 - slacks.a),
+        )
+        primal = min(_length(slacks.u, change.u), _length(slacks.v, change.v))
+        dual = min(_length(slacks.a, da), _length(1.0 - slacks.a, -da))
+        self._slacks = slacks.moved(change, primal, dual)
+        factor = next(f for least, f in _CENTRING if min(primal, dual) > least)
+        mean = self._slacks.complementarity(self.omega)
+        self._smoothing = max(factor * mean, self._least(self.objective(self._point)))
+        return primal
+
+    def _least(self, objective: float) -> float:
+        """Return the s at which its share of the tolerance is used up."""
+        cost = len(self._c) * int(np.prod(self.outputs, dtype=int))
+        return max(_SHARE * self.tol * objective / cost, 1e-14)
+
+
+def _length(x: FloatArray, dx: FloatArray) -> float:
+    """Return the step, at most 1, that keeps x positive."""
+    return float(min(1.0, _TO_BOUNDARY / max(float(np.max(-dx / x)), 1e-300)))

@@ -1,0 +1,82 @@
+"""Several outputs with shared weights zeta: the sum of their forms.
+
+Each output has a least-squares problem of its own; zeta, and so the hull, is common. P(zeta) and
+its curvature are sums over the outputs. Vectors of R columns become vectors of k R, one output
+after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hikernel.engines.protocol import FloatArray
+from hikernel.reduced.forms import Evaluation, Form, IndexArray
+
+__all__ = ["OutputForms"]
+
+
+class OutputForms:
+    """The form of several outputs.
+
+    Parameters
+    ----------
+    forms : sequence of Form
+        One per output, all over the same nodes.
+    """
+
+    def __init__(self, forms: Sequence[Form]) -> None:
+        self._forms = list(forms)
+        self.total = float(sum(form.total for form in forms))
+        self.n_columns = sum(form.n_columns for form in forms)
+
+    def evaluate(self, zeta: FloatArray, alpha: float) -> Evaluation | None:
+        """Solve every output for one zeta."""
+        parts = []
+        for form in self._forms:
+            part = form.evaluate(zeta, alpha)
+            if part is None:
+                return None
+            parts.append(part)
+
+        def curvature() -> FloatArray:
+            return np.asarray(sum(part.curvature() for part in parts))
+
+        return Evaluation(
+            coef=np.concatenate([part.coef for part in parts]),
+            scores=np.concatenate([part.scores for part in parts]),
+            coef_squares=np.asarray(sum(part.coef_squares for part in parts)),
+            score_squares=np.asarray(sum(part.score_squares for part in parts)),
+            loss=sum(part.loss for part in parts),
+            fit=sum(part.fit for part in parts),
+            curvature=curvature,
+        )
+
+    def scores(self, coef: FloatArray, alpha: float) -> FloatArray:
+        """Return a for any beta."""
+        parts = self._split(coef)
+        return np.concatenate(
+            [form.scores(part, alpha) for form, part in zip(self._forms, parts, strict=True)]
+        )
+
+    def columns(self, nodes: IndexArray) -> IndexArray:
+        """Return the columns of some nodes, those of every output."""
+        offset, out = 0, []
+        for form in self._forms:
+            out.append(form.columns(nodes) + offset)
+            offset += form.n_columns
+        return np.concatenate(out)
+
+    def node_sums(self, x: FloatArray) -> FloatArray:
+        """Sum a vector over the columns of each node."""
+        parts = self._split(x)
+        sums = [form.node_sums(part) for form, part in zip(self._forms, parts, strict=True)]
+        return np.asarray(np.sum(sums, axis=0))
+
+    def restrict(self, nodes: IndexArray) -> OutputForms:
+        """Return the form of some of the nodes."""
+        return OutputForms([form.restrict(nodes) for form in self._forms])
+
+    def _split(self, x: FloatArray) -> list[FloatArray]:
+        return list(x.reshape(len(self._forms), -1))

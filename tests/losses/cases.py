@@ -1,0 +1,105 @@
+"""Every loss with targets of its kind; a new loss joins all tests with one line here.
+
+(Its twin in cvxpy is a line in ``oracles/twin.py``.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+from hikernel.losses import (
+    EpsilonInsensitive,
+    Hinge,
+    Huber,
+    LogLoss,
+    Loss,
+    Multinomial,
+    Poisson,
+    Quantile,
+    SquaredError,
+    SquaredHinge,
+)
+
+
+def numbers(signal, rng):
+    y = signal + 0.5 * rng.standard_normal(signal.shape)
+    return (y - y.mean()) / y.std()
+
+
+def counts(signal, rng):
+    return rng.poisson(np.exp(0.5 * signal)).astype(float)
+
+
+def signs(signal, rng):
+    return np.where(signal + 0.5 * rng.standard_normal(signal.shape) > 0.0, 1.0, -1.0)
+
+
+def marks(signal, rng):
+    chosen = np.argmax(signal + 0.5 * rng.standard_normal(signal.shape), axis=1)
+    return np.eye(signal.shape[1])[chosen]
+
+
+def one_vs_rest(signal, rng):
+    return 2.0 * marks(signal, rng) - 1.0
+
+
+@dataclass(frozen=True)
+class Case:
+    """A loss, how targets come from a signal, and the outputs (None: f is a vector)."""
+
+    name: str
+    loss: Loss
+    target: Callable
+    outputs: int | None = None
+
+    def shape(self, n):
+        return (n,) if self.outputs is None else (n, self.outputs)
+
+    def sample(self, seed=0, n=40, spread=1.5):
+        """Target, prediction, and weights of sum one."""
+        rng = np.random.default_rng(seed)
+        signal = rng.standard_normal(self.shape(n))
+        y = self.target(signal, rng)
+        self.loss.check_target(y)
+        weights = rng.uniform(0.5, 2.0, n)
+        return y, spread * rng.standard_normal(self.shape(n)), weights / weights.sum()
+
+    def smoothing(self, amount=0.1):
+        """What the loss is to be smoothed by: nothing, for a smooth loss."""
+        return 0.0 if self.loss.smooth else amount
+
+    def cost(self, smoothing):
+        """What that costs a row at most, in the sense of Fenchel and Young."""
+        return self.loss.kinks * (self.outputs or 1) * smoothing
+
+
+CASES = {
+    case.name: case
+    for case in (
+        Case("squared_error", SquaredError(), numbers),
+        Case("huber", Huber(0.5), numbers),
+        Case("quantile", Quantile(0.3), numbers),
+        Case("epsilon_insensitive", EpsilonInsensitive(0.1), numbers),
+        Case("poisson", Poisson(), counts),
+        Case("log_loss", LogLoss(), signs),
+        Case("hinge", Hinge(), signs),
+        Case("squared_hinge", SquaredHinge(), signs),
+        Case("multinomial", Multinomial(), marks, 3),
+        Case("log_loss one-vs-rest", LogLoss(), one_vs_rest, 3),
+        Case("hinge one-vs-rest", Hinge(), one_vs_rest, 3),
+        Case("squared_hinge one-vs-rest", SquaredHinge(), one_vs_rest, 3),
+    )
+}
+
+
+def some_cases(wanted):
+    """Run a test with the cases for which ``wanted`` holds."""
+    chosen = {name: case for name, case in CASES.items() if wanted(case)}
+    return pytest.mark.parametrize("case", chosen.values(), ids=list(chosen))
+
+
+every_case = some_cases(lambda case: True)
