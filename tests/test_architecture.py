@@ -17,7 +17,10 @@ LAYERS = [
     {"cli"},
     {"experiments"},
     {"report"},
+    {"persistence"},
     {"estimators"},
+    {"frames"},
+    {"explain"},
     {"selection"},
     {"search"},
     {"reduced"},
@@ -76,10 +79,14 @@ def run(code):
 
 def test_heavy_packages_are_not_imported():
     loaded = run("import hikernel, sys; print(*sorted(sys.modules))").split()
-    assert [name for name in [*HEAVY, "pandas", "sklearn", "scipy"] if name in loaded] == []
+    assert [
+        name for name in [*HEAVY, "narwhals", "pandas", "sklearn", "scipy"] if name in loaded
+    ] == []
     # scikit-learn brings pandas where it is installed; nothing else may come with an estimator.
     loaded = run("from hikernel import HKLRegressor; import sys; print(*sys.modules)").split()
     assert [name for name in HEAVY if name in loaded] == []
+    # Files are somebody's business only when one is saved or loaded.
+    assert "hikernel.persistence" not in loaded
 
 
 def test_public_names_are_found_and_others_are_not():

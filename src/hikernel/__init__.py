@@ -9,11 +9,27 @@ from typing import TYPE_CHECKING, Any
 from hikernel._version import __version__
 
 if TYPE_CHECKING:
-    from hikernel.estimators import HKLClassifier, HKLRegressor, hkl_path
+    from hikernel.estimators import (
+        HKLClassifier,
+        HKLClassifierCV,
+        HKLRegressor,
+        HKLRegressorCV,
+        hkl_path,
+    )
 
-__all__ = ["HKLClassifier", "HKLRegressor", "__version__", "hkl_path"]
+__all__ = [
+    "HKLClassifier",
+    "HKLClassifierCV",
+    "HKLRegressor",
+    "HKLRegressorCV",
+    "__version__",
+    "hkl_path",
+]
 
-_HOMES = dict.fromkeys(["HKLClassifier", "HKLRegressor", "hkl_path"], "hikernel.estimators")
+_HOMES = dict.fromkeys(
+    ["HKLClassifier", "HKLClassifierCV", "HKLRegressor", "HKLRegressorCV", "hkl_path"],
+    "hikernel.estimators",
+)
 
 
 def __getattr__(name: str) -> Any:

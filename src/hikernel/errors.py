@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from sklearn.exceptions import ConvergenceWarning
 
-__all__ = ["CertificateWarning", "ConvergenceWarning", "MemoryPlanError"]
+__all__ = ["CertificateWarning", "ConvergenceWarning", "MemoryPlanError", "ModelFileError"]
 
 
 class CertificateWarning(UserWarning):
@@ -17,3 +17,7 @@ class CertificateWarning(UserWarning):
 
 class MemoryPlanError(MemoryError):
     """The work would need more memory than the machine has; raised before any of it is taken."""
+
+
+class ModelFileError(ValueError):
+    """A model file is damaged, of a newer version, or no model file; nothing of it was loaded."""

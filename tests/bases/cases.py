@@ -17,6 +17,7 @@ from bases import oracles
 from hikernel.bases import (
     Anova,
     Basis,
+    Categorical,
     Gaussian,
     Hermite,
     KernelPCA,
@@ -110,6 +111,12 @@ CASES = {
         Spline(tol=1e-12),
         lambda x, z, t, w: [ones(x, z), np.outer(x, z), oracles.cubic_spline(x, z)],
         **TRUNCATED,
+    ),
+    "categorical": Case(
+        Categorical(), lambda x, z, t, w: oracles.categorical_levels(x, z, t, w, 2.0)
+    ),
+    "categorical-tight": Case(
+        Categorical(bound=0.3), lambda x, z, t, w: oracles.categorical_levels(x, z, t, w, 0.3)
     ),
 }
 

@@ -102,18 +102,29 @@ def residual_diagonal(kernel, train, pivots, points):
 
 
 def rank_levels(x, z, train, weights, q, bound):
-    """Polynomials orthonormal in the mid-rank, each scaled down to the bound."""
+    """Polynomials orthonormal in the mid-rank, scaled down to the bound, linear in between."""
+    values = np.unique(train)
+    mass = np.array([weights[train == v].sum() for v in values])
+    rank = np.array([weights[train < v].sum() for v in values]) + mass / 2
+    powers = np.polynomial.chebyshev.chebvander(2 * rank - 1, min(q, len(values) - 1))
+    _, triangle = np.linalg.qr(np.sqrt(mass)[:, None] * powers)
+    heights = np.linalg.solve(triangle.T, powers.T)[1:]
+    heights = [h * min(1.0, bound / np.abs(h).max()) for h in heights]
+    return [np.ones((len(x), len(z)))] + [
+        np.outer(np.interp(x, values, h), np.interp(z, values, h)) for h in heights
+    ]
 
-    def rank(points):
-        values = np.unique(train)
-        below = [weights[train < v].sum() + weights[train == v].sum() / 2 for v in values]
-        return np.interp(points, values, below)
 
-    q = min(q, len(np.unique(train)) - 1)
-    u = standardise(rank(train), weights, rank(train))
-    at_x, at_z = (standardise(rank(train), weights, rank(p)) for p in (x, z))
-    here = orthonormal_levels(u, u, u, weights, q)
-    sizes = [np.sqrt(np.diag(kernel).max()) for kernel in here]
-    levels = orthonormal_levels(at_x, at_z, u, weights, q)
-    factors = [1.0] + [min(1.0, bound / size) for size in sizes[1:]]
-    return [factor**2 * kernel for factor, kernel in zip(factors, levels, strict=True)]
+def categorical_levels(x, z, train, weights, bound):
+    """All K centred indicators, unseen values zero, scaled to total variance one or the bound."""
+    values = np.unique(train)
+    shares = np.array([weights[train == v].sum() for v in values])
+
+    def indicators(points):
+        marks = (points[:, None] == values).astype(float) - shares
+        return np.where(np.isin(points, values)[:, None], marks, 0.0)
+
+    rows = indicators(values)
+    variance = (shares * (rows**2).sum(axis=1)).sum()
+    scale = min(1 / np.sqrt(variance), bound / np.sqrt((rows**2).sum(axis=1).max()))
+    return [np.ones((len(x), len(z))), scale**2 * indicators(x) @ indicators(z).T]

@@ -81,11 +81,12 @@ def test_integer_weights_equal_repeated_rows(case, x, rng):
     counts = rng.integers(1, 5, size=x.size)
     weighted = case.basis.fit(x, counts)
     repeated = case.basis.fit(rng.permutation(np.repeat(x, counts)))
-    new = inside(rng, x)
+    points = np.append(inside(rng, x), x[:10])
     assert weighted.widths == repeated.widths
-    assert_same_kernels(level_kernels(weighted, new), level_kernels(repeated, new), 1e-9)
-    unweighted = case.basis.fit(x)
-    assert not np.isclose(weighted.scaler.mean, unweighted.scaler.mean, rtol=1e-3)
+    kernels = level_kernels(weighted, points)
+    assert_same_kernels(kernels, level_kernels(repeated, points), 1e-9)
+    unweighted = level_kernels(case.basis.fit(x), points)
+    assert not np.allclose(sum(kernels), sum(unweighted), rtol=1e-3)
 
 
 @every_case
@@ -194,8 +195,8 @@ def test_fitted_basis_keeps_no_training_data_but_pivots(case, x):
     ("column", "weights", "message"),
     [
         ([[1.0], [2.0]], None, r"X\[:, j\]"),
-        ([1.0, np.nan], None, "NaN or infinity"),
-        ([1.0, np.inf], None, "NaN or infinity"),
+        ([1.0, np.inf], None, "x contains infinity"),
+        ([1.0, np.nan, -np.inf], None, "x contains infinity"),
         (["a", "b"], None, "real numbers"),
         ([], None, "at least one"),
         ([1.0, 2.0], [1.0], "one entry per row"),
@@ -213,10 +214,63 @@ def test_bad_input_is_refused_with_a_sentence(case, column, weights, message):
 @every_case
 def test_transform_checks_its_points(case, x):
     fitted = case.basis.fit(x)
-    with pytest.raises(ValueError, match="NaN or infinity"):
-        fitted.transform([np.nan])
+    with pytest.raises(ValueError, match="x contains infinity"):
+        fitted.transform([np.nan, np.inf])
     with pytest.raises(ValueError, match="one column"):
         fitted.transform(x[:, None])
+
+
+@every_case
+def test_missing_values_are_rows_left_out_of_the_fit(case, x, rng):
+    counts = rng.integers(1, 4, size=x.size).astype(float)
+    holes = np.insert(x, [0, 7, 7, 60], np.nan)
+    fitted = case.basis.fit(holes, np.insert(counts, [0, 7, 7, 60], 5.0))
+    plain = case.basis.fit(x, counts)
+    assert fitted.widths == plain.widths
+    assert fitted.absent == plain.absent
+    for left, right in zip(fitted.transform(x), plain.transform(x), strict=True):
+        np.testing.assert_array_equal(left, right)
+
+
+@every_case
+def test_a_missing_value_gives_zero_above_level_zero_and_its_mean_there(case, x, rng):
+    weights = rng.uniform(0.5, 2.0, size=x.size)
+    fitted = case.basis.fit(x, weights)
+    points = np.array([np.nan, x[0], np.nan, x[1]])
+    levels = fitted.transform(points)
+    assert [level.shape for level in levels] == [(4, r) for r in fitted.widths]
+    for level, known in zip(levels, fitted.transform(x[:2]), strict=True):
+        np.testing.assert_allclose(level[1::2], known, rtol=1e-12, atol=1e-14)
+    average = 1.0
+    if not fitted.constant_level:
+        average = np.average(fitted.transform(x)[0], weights=weights, axis=0)
+    np.testing.assert_allclose(levels[0][::2], np.tile(average, (2, 1)), rtol=1e-12)
+    for level in levels[1:]:
+        assert not level[::2].any()
+    for level in fitted.transform([np.nan])[1:]:
+        assert not level.any()
+
+
+@every_case
+@pytest.mark.parametrize(
+    ("column", "weights"), [([np.nan] * 3, None), ([np.nan, 4.0, 5.0], [1.0, 0.0, 0.0])]
+)
+def test_a_column_without_a_value_is_constant(case, column, weights):
+    fitted = case.basis.fit(column, weights)
+    assert fitted.widths == (1,)
+    np.testing.assert_array_equal(fitted.transform([np.nan, 3.0])[0], np.ones((2, 1)))
+
+
+@pytest.mark.parametrize("name", ["anova", "spline"])
+def test_a_missing_value_is_no_first_pivot(name, x):
+    basis = dataclasses.replace(CASES[name].basis, first_pivot=0)
+    with pytest.raises(ValueError, match="zero weight or with a missing value"):
+        basis.fit(np.append(np.nan, x))
+
+
+def test_the_identity_keeps_every_bit():
+    x = np.array([0.1, -7.0, 1e308, 5e-324, 2.0**53 + 2])
+    np.testing.assert_array_equal(Standardizer.identity().transform(x), x)
 
 
 def test_standardizer_in_original_units(rng):

@@ -26,7 +26,9 @@ def test_a_name_makes_the_default_basis_of_its_class(name):
 @pytest.mark.parametrize("name", BASES)
 def test_degree_reaches_the_classes_that_have_one(name):
     basis = make_basis(name, degree=7)
-    assert getattr(basis, "degree", None) == (None if name in {"anova", "spline"} else 7)
+    assert getattr(basis, "degree", None) == (
+        None if name in {"anova", "spline", "categorical"} else 7
+    )
 
 
 def test_default_degrees():
@@ -59,7 +61,10 @@ def test_a_basis_of_ones_own_is_accepted():
     [
         ("polinomial", "Did you mean 'polynomial'"),
         ("Spline", "Did you mean 'spline'"),
-        ("fourier", "choose one of anova, auto, gaussian, hermite, kernel_pca, orthonormal"),
+        (
+            "fourier",
+            "choose one of anova, auto, categorical, gaussian, hermite, kernel_pca, orthonormal",
+        ),
         ("", "choose one of"),
         (4, "a name or a basis object"),
         (None, "a name or a basis object"),

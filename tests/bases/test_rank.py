@@ -14,6 +14,17 @@ def test_levels_are_bounded_whatever_the_tails():
     assert max(np.abs(level).max() for level in levels) <= 2.0 * (1.0 + 1e-12)
 
 
+def test_levels_are_bounded_in_gaps_too():
+    # Zero-inflated: between 0 and the first positive value there is no training row.
+    rng = np.random.default_rng(0)
+    x = np.where(rng.uniform(size=512) < 0.85, 0.0, rng.exponential(1.0, 512) + 0.3)
+    counts = np.repeat([0.0, 1.0, 2.0, 3.0, 100.0], [900, 60, 30, 9, 1])
+    for column in (x, counts):
+        fitted = RankPolynomial(4).fit(column)
+        grid = np.linspace(column.min() - 1, column.max() + 1, 2001)
+        assert max(np.abs(level).max() for level in fitted.transform(grid)) <= 2.0 * (1 + 1e-12)
+
+
 def test_increasing_transformations_of_the_column_do_not_matter():
     x = np.random.default_rng(1).standard_normal(200)
     plain = np.hstack(RankPolynomial(3).fit(x).transform(x))

@@ -47,12 +47,27 @@ def test_class_weights_are_sample_weights(class_weight, n_classes, weighted):
     if class_weight != "balanced":
         class_weight = {k: w for k, w in class_weight.items() if k < n_classes}
     own = np.random.default_rng(0).uniform(0.5, 2.0, len(y)) if weighted else np.ones(len(y))
-    rows = own * compute_sample_weight(class_weight, y)
+    if class_weight == "balanced":
+        rows = own / np.array([own[y == k].sum() for k in range(n_classes)])[y]
+    else:
+        rows = own * compute_sample_weight(class_weight, y)
     by_class = HKLClassifier(0.02, class_weight=class_weight).fit(X, y, own if weighted else None)
     by_row = HKLClassifier(0.02).fit(X, y, sample_weight=rows)
     plain = HKLClassifier(0.02).fit(X, y, own)
     np.testing.assert_allclose(by_class.decision_function(X), by_row.decision_function(X))
     assert not np.allclose(by_class.decision_function(X), plain.decision_function(X), atol=0.1)
+
+
+def test_balanced_weights_of_repeated_rows_are_those_of_integer_weights():
+    X, y = data(60)
+    own = np.where(y == 1, 3, 1)
+    own[:5] = 0
+    weighted = HKLClassifier(0.02, class_weight="balanced").fit(X, y, own)
+    rows = np.repeat(np.arange(len(y)), own)
+    repeated = HKLClassifier(0.02, class_weight="balanced").fit(X[rows], y[rows])
+    np.testing.assert_allclose(
+        weighted.decision_function(X), repeated.decision_function(X), atol=1e-3
+    )
 
 
 def test_balanced_classes_have_equal_mean_probabilities():
@@ -88,8 +103,9 @@ def test_a_class_without_weight_is_refused():
     X, y = data(60, n_classes=3)
     with pytest.raises(ValueError, match=r"lass .*2.* has no row of positive weight"):
         HKLClassifier().fit(X, y, sample_weight=(y != 2).astype(float))
-    with pytest.raises(ValueError, match="row of positive weight"):
-        HKLClassifier(class_weight={0: 0.0, 1: 1.0, 2: 1.0}).fit(X, y)
+    for none in (0.0, -1.0):
+        with pytest.raises(ValueError, match="class_weight must give every class a positive"):
+            HKLClassifier(class_weight={0: none, 1: 1.0, 2: 1.0}).fit(X, y)
 
 
 @pytest.mark.parametrize(

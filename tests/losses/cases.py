@@ -74,7 +74,8 @@ class Case:
 
     def cost(self, smoothing):
         """What that costs a row at most, in the sense of Fenchel and Young."""
-        return self.loss.kinks * (self.outputs or 1) * smoothing
+        parts = 0 if self.loss.smooth else len(self.loss.plus_parts(np.zeros(1))[1])
+        return parts * (self.outputs or 1) * smoothing
 
 
 CASES = {

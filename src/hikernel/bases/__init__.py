@@ -11,6 +11,7 @@ import inspect
 
 from hikernel.bases.anova import Anova
 from hikernel.bases.base import Basis, FittedBasis
+from hikernel.bases.categorical import Categorical
 from hikernel.bases.gaussian import Gaussian
 from hikernel.bases.hermite import Hermite
 from hikernel.bases.kernel_pca import KernelPCA
@@ -25,6 +26,7 @@ __all__ = [
     "BASES",
     "Anova",
     "Basis",
+    "Categorical",
     "FittedBasis",
     "Gaussian",
     "Hermite",
@@ -52,6 +54,7 @@ BASES: dict[str, type[Basis]] = {
         KernelPCA,
         Anova,
         Spline,
+        Categorical,
     )
 }
 

@@ -1,13 +1,14 @@
 """What a basis is: a recipe (`Basis`) that fits to a column and becomes a `FittedBasis`.
 
 A new basis writes two methods: ``_fit`` on the standardised column, and ``_levels`` of its
-fitted half. Checking, ties, weights, standardisation and constant columns are dealt with here.
+fitted half. Checking, ties, weights, missing values, standardisation and constant columns are
+dealt with here.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -24,9 +25,18 @@ class Basis(ABC):
 
     Level 0 means "absent": it is identically one, or a bump for the bases that say so. A
     concrete basis is a frozen dataclass of hyperparameters, checked when it is made.
+
+    Attributes
+    ----------
+    name : str
+        Key in the registry.
+    standardises : bool
+        Whether levels are defined on the standardised column (the rule) or on its values as they
+        are, to the last bit.
     """
 
     name: ClassVar[str]
+    standardises: ClassVar[bool] = True
 
     def fit(self, x: ArrayLike, sample_weight: ArrayLike | None = None) -> FittedBasis:
         """Fit the levels to one column.
@@ -34,25 +44,32 @@ class Basis(ABC):
         Parameters
         ----------
         x : array_like of shape (n,)
-            Finite numbers; at least one row of positive weight.
+            Finite numbers, or NaN where a value is missing: such rows are left out. At least one
+            row has a positive weight.
         sample_weight : array_like of shape (n,), optional
             Nonnegative. Integer weights equal repeated rows; rows of weight 0 are left out.
 
         Returns
         -------
         FittedBasis
-            A constant column has level 0 alone, identically one, whatever the basis.
+            A constant column has level 0 alone, identically one, whatever the basis; so has a
+            column without any value.
         """
         column = Column.from_rows(x, sample_weight)
         scaler = Standardizer.fit(column.values, column.weights)
         if scaler.constant:
             return FittedConstant(scaler, constant_level=True)
-        standardised = Column(scaler.transform(column.values), column.weights, column.position)
-        return self._fit(standardised, scaler)
+        if not self.standardises:
+            scaler = Standardizer.identity()
+        z = scaler.transform(column.values)
+        fitted = self._fit(Column(z, column.weights, column.position), scaler)
+        if fitted.constant_level:
+            return fitted
+        return replace(fitted, absent=float(column.weights @ fitted._levels(z)[0][:, 0]))
 
     @abstractmethod
     def _fit(self, column: Column, scaler: Standardizer) -> FittedBasis:
-        """Fit on a standardised column with at least two distinct values."""
+        """Fit on a column in the units of ``scaler`` with at least two distinct values."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,10 +85,15 @@ class FittedBasis(ABC):
         Brings points to the scale on which the levels are defined.
     constant_level : bool
         True when level 0 is identically one.
+    absent : float, default 1.0
+        Level 0 where the value is missing: its mean over the training rows, which is one for a
+        constant level. A row keeps its other variables that way, at their usual size; zero would
+        delete it from every term, since without a constant level all terms contain all variables.
     """
 
     scaler: Standardizer
     constant_level: bool
+    absent: float = field(default=1.0, kw_only=True)
 
     @property
     @abstractmethod
@@ -89,18 +111,47 @@ class FittedBasis(ABC):
         Parameters
         ----------
         x : array_like of shape (n,)
-            Finite numbers of any size.
+            Finite numbers of any size, or NaN where a value is missing.
 
         Returns
         -------
         list of ndarray of shape (n, r_j)
-            One float64 array per level, level 0 first. Never NaN.
+            One float64 array per level, level 0 first. Never NaN: a missing value gives
+            ``absent`` at level 0 and zero at all others.
         """
-        return self._levels(self.scaler.transform(as_points(x)))
+        points = as_points(x)
+        present = ~np.isnan(points)
+        if present.all():
+            return self._levels(self.scaler.transform(points))
+        levels = []
+        for j, known in enumerate(self._levels(self.scaler.transform(points[present]))):
+            level = np.full((points.size, known.shape[1]), 0.0 if j else self.absent)
+            level[present] = known
+            levels.append(level)
+        return levels
 
     @abstractmethod
     def _levels(self, z: FloatArray) -> list[FloatArray]:
-        """Feature maps at standardised points ``z`` of shape (n,), finite."""
+        """Feature maps at points ``z`` of shape (n,) in the units of the scaler, all finite."""
+
+    def argument(self, x: ArrayLike) -> FloatArray:
+        """Return t(x), shape (n,), in which `level_polynomial` is written: x standardised."""
+        return self.scaler.transform(as_points(x))
+
+    def level_polynomial(self, level: int) -> FloatArray | None:
+        """Coefficients c with phi_level(x) = sum_i c_i t(x)^i, or None for other functions.
+
+        Parameters
+        ----------
+        level : int
+            From 0 to ``max_level``.
+
+        Returns
+        -------
+        ndarray of shape (degree + 1,) or None
+            A formula writes the level out where it has these numbers, and names it elsewhere.
+        """
+        return None
 
 
 @dataclass(frozen=True, eq=False)

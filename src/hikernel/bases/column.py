@@ -24,11 +24,11 @@ class Column:
     Parameters
     ----------
     values : ndarray of shape (m,)
-        Distinct values in increasing order, those of zero weight left out.
+        Distinct values in increasing order, missing ones and those of zero weight left out.
     weights : ndarray of shape (m,)
         Their weights, summing to one.
     position : ndarray of shape (n,)
-        Index into ``values`` of every row given; -1 for rows of zero weight.
+        Index into ``values`` of every row given; -1 for missing values and rows of zero weight.
     """
 
     values: FloatArray
@@ -37,11 +37,11 @@ class Column:
 
     @classmethod
     def from_rows(cls, x: ArrayLike, sample_weight: ArrayLike | None = None) -> Column:
-        """Check rows ``x`` of shape (n,) and their weights, and merge ties.
+        """Check rows ``x`` of shape (n,) and their weights, drop missing values, and merge ties.
 
         Examples
         --------
-        >>> column = Column.from_rows([3.0, 1.0, 3.0, 7.0], [1, 2, 1, 0])
+        >>> column = Column.from_rows([3.0, 1.0, 3.0, np.nan, 7.0], [1, 2, 1, 1, 0])
         >>> column.values, column.weights
         (array([1., 3.]), array([0.5, 0.5]))
         """
@@ -52,7 +52,7 @@ class Column:
             weights = np.ones(rows.size)
         else:
             weights = _check_weights(sample_weight, rows.size)
-        kept = np.flatnonzero(weights > 0)
+        kept = np.flatnonzero((weights > 0) & ~np.isnan(rows))
         values, inverse, merged = distinct(rows[kept], weights[kept])
         position = np.full(rows.size, -1, dtype=np.intp)
         position[kept] = inverse
@@ -68,14 +68,17 @@ class Column:
         index = int(self.position[row])
         if index < 0:
             raise ValueError(
-                f"first_pivot={row} is a row of zero weight, which must not influence the fit; "
-                "pass a row of positive weight, or None for the greedy choice."
+                f"first_pivot={row} is a row of zero weight or with a missing value, which must "
+                "not influence the fit; pass another row, or None for the greedy choice."
             )
         return index
 
 
 def as_points(x: ArrayLike) -> FloatArray:
-    """Return ``x`` as a finite float64 array of shape (n,), or raise and say what is wrong."""
+    """Return ``x`` as a float64 array of shape (n,), or raise and say what is wrong.
+
+    NaN is a missing value and may be there; infinity may not.
+    """
     try:
         points = np.asarray(x, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -88,10 +91,10 @@ def as_points(x: ArrayLike) -> FloatArray:
             f"x must be one column, an array of shape (n,), got shape {points.shape}; "
             "pass X[:, j] for column j."
         )
-    if not np.isfinite(points).all():
+    if np.isinf(points).any():
         raise ValueError(
-            "x contains NaN or infinity; a basis takes finite numbers only, "
-            "so fill in or drop these rows."
+            "x contains infinity; a basis takes finite numbers, and NaN where a value is missing, "
+            "so replace it by one of these."
         )
     return points
 

@@ -36,6 +36,19 @@ class Design:
             )
         )
 
+    def refitted(
+        self,
+        X: FloatArray,
+        bases: Sequence[Basis],
+        sample_weight: FloatArray,
+        variables: Iterable[int],
+    ) -> Design:
+        """Return the design with other bases for some of the variables, fitted to X."""
+        out = list(self.bases)
+        for m in variables:
+            out[m] = bases[m].fit(np.ascontiguousarray(X[:, m]), sample_weight)
+        return Design(tuple(out))
+
     @property
     def max_levels(self) -> list[int]:
         """q_m of every variable."""

@@ -75,3 +75,18 @@ class FittedHermite(FittedBasis):
 
     def _levels(self, z: FloatArray) -> list[FloatArray]:
         return as_levels(scaled_hermite(z, self.a, np.ones_like(z), self.degree + 1))
+
+    def level_polynomial(self, level: int) -> FloatArray:
+        """Coefficients of a level in powers of the standardised column.
+
+        >>> fitted = Hermite(degree=2).fit([1.0, 3.0])
+        >>> fitted.level_polynomial(2) * np.sqrt(32.0)      # H_2(x) = 4 x^2 - 2
+        array([-2.,  0.,  4.])
+        """
+        below, here = np.zeros(level + 1), np.eye(1, level + 1)[0]
+        for j in range(level):
+            # The recurrence of scaled_hermite, on coefficients; multiplying by x shifts them.
+            above = np.sqrt(2.0 * self.a / (j + 1)) * np.append(0.0, here[:-1])
+            above -= self.a * np.sqrt(j / (j + 1)) * below
+            below, here = here, above
+        return np.asarray(here)

@@ -19,6 +19,10 @@ __all__ = ["FittedOrthonormalPolynomial", "OrthonormalPolynomial"]
 # A new level whose part orthogonal to the levels below is smaller than this, relative to
 # x p_j itself, would be mostly amplified rounding, and the recurrence stops there.
 RELATIVE_NORM = 1e-8
+# A projection this small beside the new level changes it by no more than rounding does.
+ROUNDED_ZERO = 16.0 * float(np.finfo(np.float64).eps)
+# A level has variance one; beyond this its powers cancel too many digits to be worth writing.
+LARGEST_LOSS = 1e6
 # "Twice is enough": a second Gram-Schmidt pass brings orthogonality to rounding.
 PASSES = 2
 
@@ -117,6 +121,30 @@ class FittedOrthonormalPolynomial(FittedBasis):
                     _remove(candidate, levels[: j + 1], coefficients, near)
                 levels[j + 1] = candidate / norm
         return as_levels(levels)
+
+    def level_polynomial(self, level: int) -> FloatArray | None:
+        """Coefficients of a level in powers of the standardised column, or None.
+
+        None where the powers would cancel more than six digits, as they do from degree 3 or so
+        when a few values lie far from all others. The roots of the highest polynomial, which
+        spread over the training values, are where the cancellation is measured.
+
+        >>> fitted = OrthonormalPolynomial(degree=2).fit([-1.0, 0.0, 1.0])
+        >>> fitted.level_polynomial(2) / np.sqrt(2.0)       # (x^2 - 1) / sqrt(1/2)
+        array([-1.,  0.,  1.])
+        """
+        levels = np.eye(level + 1)
+        for j in range(level):
+            removed = self.projections[j].sum(axis=0)[: j + 1]
+            # Zeros that were rounded, as in symmetric columns, are not worth a power in a formula.
+            removed[np.abs(removed) <= ROUNDED_ZERO * self.norms[j]] = 0.0
+            levels[j + 1] = np.append(0.0, levels[j, :-1]) - removed @ levels[: j + 1]
+            levels[j + 1] /= self.norms[j]
+        jacobi = np.diag(self.projections.sum(axis=1).diagonal())
+        jacobi += np.diag(self.norms[:-1], -1)  # eigvalsh reads the lower triangle
+        roots = np.abs(np.linalg.eigvalsh(jacobi))
+        sizes = np.vander(roots, level + 1, increasing=True) @ np.abs(levels[level])
+        return np.asarray(levels[level]) if np.max(sizes) <= LARGEST_LOSS else None
 
 
 def _remove(

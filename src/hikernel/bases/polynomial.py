@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from hikernel.bases.base import Basis, FittedBasis
 from hikernel.bases.column import Column, FloatArray
 from hikernel.bases.parameters import check_integer
@@ -67,3 +69,9 @@ class FittedPolynomial(FittedBasis):
 
     def _levels(self, z: FloatArray) -> list[FloatArray]:
         return as_levels(binomial_powers(z, self.degree))
+
+    def level_polynomial(self, level: int) -> FloatArray:
+        """Coefficients of a level in powers of the standardised column: one power alone."""
+        coefficients = np.zeros(level + 1)
+        coefficients[level] = binomial_powers(np.ones(1), self.degree)[level, 0]
+        return coefficients

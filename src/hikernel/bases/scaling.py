@@ -46,7 +46,12 @@ class Standardizer:
 
     @classmethod
     def fit(cls, values: FloatArray, weights: FloatArray) -> Standardizer:
-        """Fit on ``values`` of shape (m,) with ``weights`` of shape (m,) that sum to one."""
+        """Fit on ``values`` of shape (m,) with ``weights`` of shape (m,) that sum to one.
+
+        No values at all, as in a column that is missing throughout, count as a constant.
+        """
+        if values.size == 0:
+            return cls(exponent=0, mean=0.0, std=0.0, constant=True)
         largest = float(np.abs(values).max())
         exponent = math.frexp(largest)[1]
         scaled = np.ldexp(values, -exponent)
@@ -56,6 +61,11 @@ class Standardizer:
         std = math.sqrt(float(weights @ (scaled - mean) ** 2))
         constant = std <= _CONSTANT * math.ldexp(largest, -exponent)
         return cls(exponent, mean, std, constant)
+
+    @classmethod
+    def identity(cls) -> Standardizer:
+        """Leave every x as it is, to the last bit: for bases that do not standardise."""
+        return cls(exponent=0, mean=0.0, std=1.0, constant=False)
 
     @property
     def center(self) -> float:

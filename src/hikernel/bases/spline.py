@@ -87,3 +87,7 @@ class FittedSpline(FittedBasis):
     def _levels(self, z: FloatArray) -> list[FloatArray]:
         within = np.clip(z, -_REACH, _REACH)
         return [np.ones((z.size, 1)), z[:, np.newaxis], self.low_rank.transform(within)]
+
+    def level_polynomial(self, level: int) -> FloatArray | None:
+        """Level 1 is the standardised column; level 2 is no polynomial."""
+        return np.array([0.0, 1.0]) if level == 1 else None

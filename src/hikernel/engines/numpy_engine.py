@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hikernel.engines.bumps import BumpExtensions
 from hikernel.engines.limited_tails import LimitedTailSummer
@@ -83,6 +84,21 @@ class NumpyEngine:
     def row_weights(self) -> FloatArray:
         """Weights of the rows, of sum one."""
         return self._weights
+
+    def subset(self, rows: NDArray[np.intp]) -> NumpyEngine:
+        """Return an engine over some of the rows; their features are copied."""
+        require_memory(
+            len(rows) * self._columns.shape[1],
+            f"A copy of the features of {len(rows)} rows",
+            "Use fewer rows, a lower degree or a basis with fewer columns per level.",
+        )
+        out = object.__new__(NumpyEngine)
+        out._weights = normalised(self._weights[rows])
+        out._widths = self._widths
+        out._spans = self._spans
+        out._columns = np.asfortranarray(self._columns[rows])
+        out._features = NodeFeatures(out._columns, out._spans, out._widths)
+        return out
 
     def width(self, node: Node) -> int:
         """Return the number of feature columns of a node."""

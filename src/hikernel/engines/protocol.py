@@ -41,6 +41,10 @@ class Engine(Protocol):
         """omega, shape (n,): positive and of sum one."""
         ...
 
+    def subset(self, rows: NDArray[np.intp]) -> Engine:
+        """Return an engine over some of the rows, with the same features."""
+        ...
+
     def width(self, node: Node) -> int:
         """Return r_v, the number of feature columns of a node."""
         ...

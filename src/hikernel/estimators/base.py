@@ -23,17 +23,18 @@ from hikernel.estimators.validation import (
     warn_of_lost_columns,
 )
 from hikernel.losses import Loss
-from hikernel.selection import SearchSettings, TermModel, TrainingProblem
+from hikernel.selection import Fitted, SearchSettings, TermModel, TrainingProblem
 
 __all__ = ["HKLEstimator"]
 
+_FEW_ROWS = 20
+"""Rows up to which a single one may well carry most of the objective."""
+
 
 class HKLEstimator(BaseEstimator):  # type: ignore[misc]  # untyped base
-    """Base of the estimators with one alpha; subclasses set the parameters and read y."""
+    """Base of the estimators; subclasses set the parameters and read y."""
 
     def _check_parameters(self) -> SearchSettings:
-        remedy = "Without a penalty nothing is selected."
-        check_number("alpha", self.alpha, above=1e-100, remedy=remedy)
         check_integer("degree", self.degree, 1)
         check_optional_integer("max_order", self.max_order, 1, "any number of variables")
         check_number("weight_base", self.weight_base, above=0.0)
@@ -48,15 +49,10 @@ class HKLEstimator(BaseEstimator):  # type: ignore[misc]  # untyped base
             self.random_state,
         )
 
-    def _fit_terms(
-        self,
-        X: FloatArray,
-        y: FloatArray,
-        weights: FloatArray,
-        loss: Loss,
-        settings: SearchSettings,
-    ) -> None:
-        """Search, set the fitted attributes, and say aloud what did not work out."""
+    def _training_problem(
+        self, X: FloatArray, y: FloatArray, weights: FloatArray, loss: Loss
+    ) -> TrainingProblem:
+        """Return the fitted bases and the rows, and warn of columns that are lost."""
         names = feature_names(self)
         problem = TrainingProblem.make(
             X,
@@ -70,17 +66,48 @@ class HKLEstimator(BaseEstimator):  # type: ignore[misc]  # untyped base
         )
         check_target_scale(problem.scale)
         warn_of_lost_columns(X[problem.used], problem.design, names)
+        return problem
+
+    def _fit_terms(
+        self,
+        X: FloatArray,
+        y: FloatArray,
+        weights: FloatArray,
+        loss: Loss,
+        settings: SearchSettings,
+    ) -> None:
+        """Search, refit, set the fitted attributes, and say aloud what did not work out."""
+        remedy = "Without a penalty nothing is selected."
+        check_number("alpha", self.alpha, above=1e-100, remedy=remedy)
+        problem = self._training_problem(X, y, weights, loss)
         with SearchProgress(self.max_kernels, enabled=self.verbose > 0) as progress:
             model = problem.solve(float(self.alpha), settings, callback=progress)
-        self._store(problem, model, names)
+        self._store(problem, Fitted(model, problem.design))
         self._warn(model)
+        self._warn_of_outliers(problem, model)
 
-    def _store(self, problem: TrainingProblem, model: TermModel, names: list[str]) -> None:
+    def _warn_of_outliers(self, problem: TrainingProblem, model: TermModel) -> None:
+        """Say when a single row carries most of the objective, to which tol is relative."""
+        linear = problem.engine.apply(model.nodes, model.coef / problem.scale)
+        f = linear + (model.intercept - problem.center) / problem.scale
+        losses = problem.engine.row_weights * problem.loss.value(problem.y, f)
+        scaled = problem.loss.degree > 0 and len(losses) > _FEW_ROWS
+        if scaled and np.max(losses) > 0.5 * np.sum(losses) > 0.0:
+            row = int(np.flatnonzero(problem.used)[np.argmax(losses)])
+            warnings.warn(
+                f"Row {row} carries more than half of the objective, to which tol is relative, so "
+                "that the fit to all other rows may be poor; check that row, or lower tol.",
+                UserWarning,
+                stacklevel=5,
+            )
+
+    def _store(self, problem: TrainingProblem, fitted: Fitted) -> None:
         """Set the fitted attributes."""
+        model = fitted.model
         self._model = model
-        self._design = problem.design
+        self._design = fitted.design
         self.loss_ = problem.loss
-        self.bases_ = list(problem.design.bases)
+        self.bases_ = list(fitted.design.bases)
         self.graph_ = problem.graph
         self.nodes_ = model.nodes
         self.coef_ = model.coef
@@ -89,7 +116,7 @@ class HKLEstimator(BaseEstimator):  # type: ignore[misc]  # untyped base
         self.certificate_ = model.certificate
         self.history_ = model.history
         self.n_iter_ = len(model.history)
-        self.hull_ = model.frame(names)
+        self.hull_ = model.frame(feature_names(self))
 
     def _warn(self, model: TermModel) -> None:
         if not model.status.ok:

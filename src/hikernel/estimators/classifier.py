@@ -2,32 +2,91 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
-from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.metaestimators import available_if
 
 from hikernel.engines.protocol import FloatArray
 from hikernel.estimators.base import HKLEstimator
-from hikernel.estimators.labels import Labels
+from hikernel.estimators.labels import Labels, weigh_classes
 from hikernel.estimators.validation import check_labelled_data
+from hikernel.losses import LogLoss
 
-__all__ = ["HKLClassifier"]
-
-
-def _has_probabilities(estimator: HKLClassifier) -> bool:
-    if estimator.loss == "log_loss" or getattr(estimator.loss, "name", None) == "log_loss":
-        return True
-    raise AttributeError(
-        f'The loss {estimator.loss!r} gives no probabilities; use loss="log_loss", or wrap the '
-        "classifier in sklearn.calibration.CalibratedClassifierCV."
-    )
+__all__ = ["ClassPredictions", "HKLClassifier"]
 
 
-class HKLClassifier(ClassifierMixin, HKLEstimator):  # type: ignore[misc]  # untyped bases
+class ClassPredictions(ClassifierMixin, HKLEstimator):  # type: ignore[misc]  # untyped base
+    """Labels, probabilities and decision values of a fitted estimator."""
+
+    _labels: Labels
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return f(x) for the rows of X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of the training data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), or (n_samples, n_classes) for more than two classes
+        """
+        return self._decide(X)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the labels that f(x) chooses.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of the training data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        f = self._decide(X)
+        return self._labels.choose(f)
+
+    @property
+    def predict_proba(self) -> Callable[[Any], FloatArray]:
+        """Function of X, shape (n_samples, n_features): probabilities, (n_samples, n_classes).
+
+        In the order of ``classes_``; with the log loss only.
+        """
+        self._require_probabilities()
+        return self._probabilities
+
+    @property
+    def predict_log_proba(self) -> Callable[[Any], FloatArray]:
+        """Function of X: the logarithms of the probabilities, with the log loss only."""
+        self._require_probabilities()
+        return self._log_probabilities
+
+    def _require_probabilities(self) -> None:
+        """Raise an AttributeError, so that ``hasattr`` says no, for losses without any."""
+        if getattr(self.loss, "name", self.loss) != LogLoss.name:
+            raise AttributeError(
+                f'The loss {self.loss!r} gives no probabilities; use loss="log_loss", or wrap the '
+                "classifier in sklearn.calibration.CalibratedClassifierCV."
+            )
+
+    def _probabilities(self, X: Any) -> FloatArray:
+        f = self._decide(X)
+        return self._labels.probabilities(f)
+
+    def _log_probabilities(self, X: Any) -> FloatArray:
+        f = self._decide(X)
+        if f.ndim == 1:
+            f = np.column_stack([np.zeros_like(f), f])
+        return np.asarray(f - np.logaddexp.reduce(f, axis=1)[:, None])
+
+
+class HKLClassifier(ClassPredictions):
     """Sparse nonlinear classification over all products of one-variable functions.
 
     Solves the convex problem of :class:`~hikernel.HKLRegressor` with a classification loss. Two
@@ -132,75 +191,10 @@ feature_names_in_
         settings = self._check_parameters()
         X, y, weights = check_labelled_data(self, X, y, sample_weight)
         labels, target = Labels.of(y, weights, self.loss)
-        if self.class_weight is not None:
-            weights = weights * compute_sample_weight(self.class_weight, y)
+        weights = weigh_classes(weights, y, self.class_weight)
+        self._labels = labels
+        self.classes_ = labels.classes
         self._fit_terms(X, target, weights, labels.loss, settings)
         if target.ndim == 1:
             self.intercept_ = float(self._model.intercept)
-        self._labels = labels
-        self.classes_ = labels.classes
         return self
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """Return f(x) for the rows of X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows with the columns of the training data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,), or (n_samples, n_classes) for more than two classes
-        """
-        return self._decide(X)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the labels that f(x) chooses.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows with the columns of the training data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        f = self._decide(X)
-        return self._labels.choose(f)
-
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> FloatArray:
-        """Return the probabilities of the classes; with the log loss only.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows with the columns of the training data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            In the order of ``classes_``.
-        """
-        f = self._decide(X)
-        return self._labels.probabilities(f)
-
-    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
-    def predict_log_proba(self, X: Any) -> FloatArray:
-        """Return the logarithms of the probabilities; with the log loss only.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Rows with the columns of the training data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-        """
-        f = self._decide(X)
-        if f.ndim == 1:
-            f = np.column_stack([np.zeros_like(f), f])
-        return np.asarray(f - np.logaddexp.reduce(f, axis=1)[:, None])

@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from hikernel.engines.protocol import FloatArray
 from hikernel.losses import CLASSIFICATION, LogLoss, Loss, Multinomial, make_loss
 
-__all__ = ["Labels"]
+__all__ = ["Labels", "weigh_classes"]
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,12 @@ class Labels:
         """
         loss = make_loss(spec, CLASSIFICATION)
         check_classification_targets(y)
-        classes, index = np.unique(y, return_inverse=True)
+        try:
+            classes, index = np.unique(y, return_inverse=True)
+        except TypeError as error:
+            raise ValueError(
+                "y mixes labels that cannot be sorted, such as text and numbers; use one type."
+            ) from error
         if len(classes) < 2:
             raise ValueError(
                 f"y has one class only ({classes.tolist()[0]!r}); a classifier needs at least two "
@@ -75,3 +81,29 @@ class Labels:
         if f.ndim == 1:
             return np.column_stack([expit(-f), expit(f)])
         return np.asarray(softmax(f, axis=1))
+
+
+def weigh_classes(weights: FloatArray, y: NDArray[Any], class_weight: object) -> FloatArray:
+    """Return sample weights times the weights of the classes.
+
+    "balanced" gives every class the same total weight.
+
+    Raises
+    ------
+    ValueError
+        For weights of classes that are not zero or positive numbers, or a class that gets none.
+    """
+    if class_weight is None:
+        return weights
+    classes, index = np.unique(y, return_inverse=True)
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        totals = np.bincount(index, weights, minlength=len(classes))
+        factors = np.divide(np.sum(totals) / len(classes), totals, where=totals > 0.0, out=totals)
+        return np.asarray(weights * factors[index])
+    factors = np.asarray(compute_sample_weight(class_weight, y), dtype=float)
+    if not np.all(factors > 0.0):
+        raise ValueError(
+            f"class_weight must give every class a positive weight, got {class_weight!r}; leave "
+            "the rows of a class out instead."
+        )
+    return np.asarray(weights * factors)

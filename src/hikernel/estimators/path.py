@@ -112,7 +112,7 @@ def hkl_path(
     # An estimator of its own remembers the columns for the checks of scikit-learn.
     columns = BaseEstimator()
     respond: Callable[[FloatArray], NDArray[Any]]
-    if getattr(loss, "name", loss) in CLASSIFICATION:
+    if any(loss == name or isinstance(loss, kind) for name, kind in CLASSIFICATION.items()):
         X, raw, weights = check_labelled_data(columns, X, y, sample_weight)
         labels, y = Labels.of(raw, weights, loss)
         rule, respond = labels.loss, labels.choose

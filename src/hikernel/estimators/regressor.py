@@ -28,15 +28,17 @@ class HKLRegressor(RegressorMixin, HKLEstimator):  # type: ignore[misc]  # untyp
     Parameters
     ----------
     alpha : float, default=0.01
-        Regularisation strength. It does not depend on the scale of y.
+        Regularisation strength. It does not depend on the scale of y, except with the Poisson
+        loss.
     loss : str or Loss, default="squared_error"
         "squared_error" (half of it, for the mean), "huber" and "epsilon_insensitive" (outliers
         count less), "quantile" (the median), "poisson" (counts, with a logarithmic link), or an
         object with its parameter from :mod:`hikernel.losses`: ``Quantile(0.9)``, ``Huber(0.5)``,
         ``EpsilonInsensitive(0.1)``, the last two in units of the spread of y.
     basis : str, Basis, or mapping, default="auto"
-        One-variable decomposition: "auto" and "orthonormal" (orthonormal polynomials),
-        "polynomial", "hermite", "gaussian", "kernel_pca", "anova", "spline", an object from
+        One-variable decomposition: "auto" and "orthonormal" (orthonormal polynomials), "rank"
+        (bounded polynomials of the rank, for heavy tails, counts and 0/1 columns), "polynomial",
+        "hermite", "gaussian", "kernel_pca", "anova", "spline", an object from
         :mod:`hikernel.bases`, or a mapping from column names or positions to these. By name,
         "gaussian" and "kernel_pca" have a constant level 0, so that an absent variable is
         absent; ``Gaussian()`` is the paper's kernel, in which level 0 is a bump and every term

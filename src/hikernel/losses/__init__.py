@@ -61,7 +61,8 @@ def make_loss(spec: object, choices: dict[str, type[Loss]]) -> Loss:
     if isinstance(spec, str) and spec in choices:
         return choices[spec]()
     listed = ", ".join(repr(name) for name in choices)
+    example = next(iter(choices.values())).__name__
     raise ValueError(
-        f"loss must be one of {listed}, or an object such as hikernel.losses.Quantile(0.9); "
-        f"got {spec!r}."
+        f"loss must be one of {listed}, or an object of their classes such as "
+        f"hikernel.losses.{example}(); got {spec!r}."
     )

@@ -38,8 +38,6 @@ class Loss(ABC):
         Whether the derivative is continuous; otherwise ``smoothing`` must be positive.
     degree : int
         loss(c y, c f) = c^degree loss(y, f) for losses whose y has a scale, otherwise 0.
-    kinks : int
-        A dual point made of the slopes smoothed by s costs at most kinks times s per output.
     shift_invariant : bool
         Whether adding the same number to all outputs changes nothing.
     """
@@ -47,7 +45,6 @@ class Loss(ABC):
     name: ClassVar[str]
     smooth: ClassVar[bool] = True
     degree: ClassVar[int] = 0
-    kinks: ClassVar[int] = 0
     shift_invariant: ClassVar[bool] = False
 
     @abstractmethod
@@ -55,7 +52,7 @@ class Loss(ABC):
         """Return the loss of each row, shape (n,)."""
 
     def smoothed_value(self, y: FloatArray, f: FloatArray, smoothing: float) -> FloatArray:
-        """Return the smoothed loss of each row; never above ``value``."""
+        """Return what ``gradient`` and ``curvature`` are derivatives of; never above ``value``."""
         return self.value(y, f)
 
     @abstractmethod

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import xlogy
+from scipy.special import xlog1py, xlogy
 
 from hikernel.engines.protocol import FloatArray
 from hikernel.losses.base import Loss, row_sums
@@ -15,7 +16,11 @@ __all__ = ["Poisson"]
 _LARGEST = 500.0
 """exp of more than this is beyond any count; the loss goes on linearly, and stays finite."""
 
+_LARGEST_COUNT = 1e15
+"""Largest y: beyond it a difference of one is rounding."""
 
+
+@dataclass(frozen=True)
 class Poisson(Loss):
     """Half the deviance, exp(f) - y f + y log y - y, of counts with mean exp(f).
 
@@ -25,8 +30,11 @@ class Poisson(Loss):
     name: ClassVar[str] = "poisson"
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
-        """Return the loss of each row."""
-        return row_sums(_exp(f) - y * f + xlogy(y, y) - y)
+        """Return the loss of each row: y (exp(d) - 1 - d), d = f - log y, exact for large y."""
+        positive = y > 0.0
+        some = np.where(positive, y, 1.0)
+        d = f - np.log(some)
+        return row_sums(np.where(positive, some * (_exp(d) - 1.0 - d), _exp(f)))
 
     def gradient(self, y: FloatArray, f: FloatArray, smoothing: float = 0.0) -> FloatArray:
         """Return exp(f) - y."""
@@ -37,11 +45,13 @@ class Poisson(Loss):
         return np.asarray(np.exp(np.minimum(f, _LARGEST)))
 
     def conjugate(self, y: FloatArray, b: FloatArray) -> FloatArray:
-        """Return c log c - c - (y log y - y)."""
-        c = b + y
-        inside = c >= 0.0
-        c = np.where(inside, c, 0.0)
-        return row_sums(np.where(inside, xlogy(c, c) - c - (xlogy(y, y) - y), np.inf))
+        """Return y ((1 + t) log(1 + t) - t) + b log y, t = b / y, or b log b - b for y = 0."""
+        inside = b + y >= 0.0
+        positive = y > 0.0
+        t = np.where(inside & positive, b, 0.0) / np.where(positive, y, 1.0)
+        counted = y * (xlog1py(1.0 + t, t) - t) + b * np.log(np.where(positive, y, 1.0))
+        b = np.where(inside & ~positive, b, 0.0)
+        return row_sums(np.where(inside, np.where(positive, counted, xlogy(b, b) - b), np.inf))
 
     def check_target(self, y: FloatArray) -> None:
         """Raise for negative targets, and where all are zero."""
@@ -49,6 +59,11 @@ class Poisson(Loss):
             raise ValueError(
                 'loss="poisson" needs y that is zero or positive, but some values are negative; '
                 'use loss="squared_error", or check the target.'
+            )
+        if np.any(y > _LARGEST_COUNT):
+            raise ValueError(
+                f'loss="poisson" takes y up to {_LARGEST_COUNT:g}, but there are larger values; '
+                "divide y by a constant."
             )
         if not np.any(y > 0.0):
             raise ValueError('loss="poisson" needs some y above zero, but all are zero.')

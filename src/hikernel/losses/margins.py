@@ -6,6 +6,7 @@ the outputs add up.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -28,6 +29,7 @@ class _MarginLoss(Loss):
             raise ValueError(f"{self.name} needs two classes, but y has one only.")
 
 
+@dataclass(frozen=True)
 class LogLoss(_MarginLoss):
     """loss(y, f) = log(1 + exp(-y f)); psi(b) = c log c + (1 - c) log(1 - c), c = -y b."""
 
@@ -53,12 +55,12 @@ class LogLoss(_MarginLoss):
         return row_sums(np.where(inside, xlogy(c, c) + xlogy(1.0 - c, 1.0 - c), np.inf))
 
 
+@dataclass(frozen=True)
 class Hinge(_MarginLoss):
     """loss(y, f) = max(1 - y f, 0); psi(b) = -c for c = -y b in [0, 1]."""
 
     name: ClassVar[str] = "hinge"
     smooth: ClassVar[bool] = False
-    kinks: ClassVar[int] = 1
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
         """Return the loss of each row."""
@@ -86,6 +88,7 @@ class Hinge(_MarginLoss):
         return row_sums(np.where((c >= 0.0) & (c <= 1.0), -c, np.inf))
 
 
+@dataclass(frozen=True)
 class SquaredHinge(_MarginLoss):
     """loss(y, f) = max(1 - y f, 0)^2 / 2; psi(b) = c^2 / 2 - c for c = -y b >= 0."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -15,6 +16,7 @@ __all__ = ["Multinomial"]
 _NEWTON_STEPS = 100
 
 
+@dataclass(frozen=True)
 class Multinomial(Loss):
     """loss(y, f) = log sum_k exp(f_k) - <y, f>, y of shape (n, k) with one 1 per row.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +13,10 @@ from hikernel.losses.base import Loss, row_sums
 from hikernel.losses.plus import plus_curvature, plus_slope, plus_value
 
 __all__ = ["EpsilonInsensitive", "Huber", "Quantile"]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True)
@@ -31,7 +36,7 @@ class Huber(Loss):
     degree: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.delta < np.inf:
+        if not _is_number(self.delta) or not 0.0 < self.delta < np.inf:
             raise ValueError(f"delta of the Huber loss must be positive, got {self.delta!r}.")
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
@@ -68,10 +73,9 @@ class Quantile(Loss):
     name: ClassVar[str] = "quantile"
     smooth: ClassVar[bool] = False
     degree: ClassVar[int] = 1
-    kinks: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        if not 0.0 < self.level < 1.0:
+        if not _is_number(self.level) or not 0.0 < self.level < 1.0:
             raise ValueError(
                 f"level of the quantile loss must be between 0 and 1, got {self.level!r}."
             )
@@ -119,10 +123,9 @@ class EpsilonInsensitive(Loss):
     name: ClassVar[str] = "epsilon_insensitive"
     smooth: ClassVar[bool] = False
     degree: ClassVar[int] = 1
-    kinks: ClassVar[int] = 2
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.epsilon < np.inf:
+        if not _is_number(self.epsilon) or not 0.0 <= self.epsilon < np.inf:
             raise ValueError(
                 "epsilon of the epsilon-insensitive loss must be zero or positive, "
                 f"got {self.epsilon!r}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -13,6 +14,7 @@ from hikernel.losses.dual import QuadraticCurve
 __all__ = ["SquaredError"]
 
 
+@dataclass(frozen=True)
 class SquaredError(Loss):
     """loss(y, f) = (y - f)^2 / 2, conjugate psi(b) = b^2 / 2 + b y.
 

@@ -25,7 +25,8 @@ from hikernel.reduced.result import ReducedSolution, Status, WarmStart
 __all__ = ["InteriorPoint"]
 
 _MAX_STEPS = 100
-_FIRST_SMOOTHING = 0.1
+_FIRST_SHARES = (0.1, 0.01, 0.5)
+"""The first s over the loss of the start: where one does not lead to the end, the next is tried."""
 _EXACT = 1e-12
 """Smoothing at which an intercept is exact for all purposes."""
 _TO_BOUNDARY = 0.99
@@ -72,18 +73,35 @@ class InteriorPoint(LossSolve):
     ) -> None:
         super().__init__(problem, alpha, tol, warm)
         self._slope, self._c, self._d = self.loss.plus_parts(self.y)
-        point = self.first_point(warm, _FIRST_SMOOTHING)
-        self._smoothing = _FIRST_SMOOTHING
-        self._point = point
-        t = self._c * point.f + self._d
-        a = plus_slope(t, self._smoothing)
-        rest = plus_slope(-t, self._smoothing)
-        self._slacks = _Slacks(a, self._smoothing / a, self._smoothing / rest)
+        self._exact_start = self.first_point(warm, _EXACT)
+        self._first_eta = self.eta
 
     def run(self) -> ReducedSolution:
-        """Step until the gap is small enough."""
+        """Follow the central path from one start after the other, until one leads to the end."""
+        for share in _FIRST_SHARES:
+            if self._follow(share):
+                return self.solution(Status.CONVERGED)
+        return self.solution(Status.OFF_CENTRE)
+
+    def _start(self, share: float) -> None:
+        """Put the slacks on the central path of a first s."""
+        start = self._exact_start
+        loss = float(self.omega @ self.loss.value(self.y, start.f))
+        outputs = int(np.prod(self.outputs, dtype=int))
+        s = self._smoothing = max(share * loss / outputs, self._least(self.objective(start)))
+        self._point = self.with_intercept(start.coef, start.linear, start.intercept, s)
+        t = self._c * self._point.f + self._d
+        a, rest = plus_slope(t, s), plus_slope(-t, s)
+        self._slacks = _Slacks(a, s / a, s / rest)
+        self.eta = self._first_eta
+        self.since_best = 0
+
+    def _follow(self, share: float) -> bool:
+        """Step until the gap is small enough; say whether it got there."""
+        self._start(share)
         last_gap, precision = np.inf, 0.03
-        for self.steps in range(1, _MAX_STEPS + 1):
+        for _ in range(_MAX_STEPS):
+            self.steps += 1
             slacks, f = self._slacks, self._point.f
             objective = self.objective(self._point)
             part_curvature = slacks.curvature()
@@ -105,10 +123,10 @@ class InteriorPoint(LossSolve):
                 precision = max(0.1 * precision, _LEAST_PRECISION)  # eta may be what holds it up
             last_gap = gap.value
             if self.is_enough(gap):
-                return self.solution(Status.CONVERGED)
+                return True
             if self.since_best > _PATIENCE:
-                return self.solution(Status.STALLED)
-        return self.solution(Status.ITERATIONS)
+                return False
+        return False
 
     def _pull(self, t: FloatArray) -> FloatArray:
         """Return t - s/(1 - a) + s/a, zero on the central path."""

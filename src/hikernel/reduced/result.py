@@ -49,6 +49,11 @@ class Status(Enum):
         "Rounding errors stopped the reduced problem short of its tolerance; raise tol or alpha, "
         "or use the orthonormal basis, whose terms are better conditioned."
     )
+    OFF_CENTRE = (
+        "The interior-point method for a loss with kinks did not reach the tolerance; raise tol or "
+        'alpha, or use a smooth loss ("squared_hinge" or "log_loss" for classes, "huber" for '
+        "numbers)."
+    )
     SINGULAR = (
         "The linear system of the reduced problem is singular to machine precision; raise alpha "
         "or use the orthonormal basis, whose terms are better conditioned."

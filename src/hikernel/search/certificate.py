@@ -69,7 +69,8 @@ class Certificate:
     @property
     def certified(self) -> bool:
         """Whether the model is proven optimal to ``tol``."""
-        return self.kind != "none" and self.relative_gap <= self.tol
+        proven = self.kind != "none" and math.isfinite(self.objective) and self.objective >= 0.0
+        return proven and self.relative_gap <= self.tol
 
     def scaled(self, factor: float) -> Certificate:
         """Return the certificate in other units of the objective."""

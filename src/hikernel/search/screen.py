@@ -28,6 +28,9 @@ _MOST_SCORES = 10**12
 """Rows times pairs that are scored in one round at most: some ten seconds on two cores. The
 prefixes with the largest bounds come first."""
 
+_REFERENCES = 4
+"""Dual points whose passes are remembered."""
+
 _REFRESH = 0.5
 """Share of prefixes from which on all are scored, to start anew from there."""
 
@@ -51,8 +54,9 @@ class PairScreen:
         self._roots = np.sqrt(engine.row_weights)
         sizes = np.sqrt(engine.level_squares(self._roots)) / self._weights
         self._largest = float(np.max(sizes, initial=0.0))
-        self._reference: FloatArray | None = None
+        self._references: list[FloatArray] = []
         self._scores = np.zeros(len(self._prefixes))
+        self._source = np.full(len(self._prefixes), -1)  # which reference; -1 is alpha0 = 0
 
     def open_prefixes(self, alpha: FloatArray, level: float) -> list[Node]:
         """Return the levels that can be part of a pair with |a|^2 / d^2 above ``level``."""
@@ -60,28 +64,36 @@ class PairScreen:
         chosen: NDArray[np.intp] = np.flatnonzero(bounds**2 > level)
         if len(chosen) > _REFRESH * len(bounds):
             chosen = np.arange(len(bounds))
-        most = _MOST_SCORES // max(1, self._engine.n_rows * len(bounds))
+        n_outputs = 1 if alpha.ndim == 1 else alpha.shape[1]
+        most = _MOST_SCORES // max(1, self._engine.n_rows * len(bounds) * n_outputs)
         if len(chosen) > most:
             chosen = chosen[np.argsort(-bounds[chosen], kind="stable")[:most]]
         return [self._prefixes[i] for i in chosen]
 
     def update(self, alpha: FloatArray, prefixes: Sequence[Node], largest: FloatArray) -> None:
-        """Take note of the largest |a|^2 / d^2 over the pairs of some levels.
-
-        A pass over all levels becomes the new reference; anything less is of no use later.
-        """
-        index = [self._index[prefix] for prefix in prefixes]
-        if len(index) == len(self._prefixes) and np.any(alpha):
-            self._reference = alpha.copy()
-            self._scores[index] = np.sqrt(largest)
+        """Take note of the largest |a|^2 / d^2 over the pairs of some levels."""
+        if not prefixes or not np.any(alpha):
+            return
+        index = np.array([self._index[prefix] for prefix in prefixes])
+        if len(self._references) == _REFERENCES:
+            # The oldest goes; levels that hang on it fall back to the bound by norms.
+            del self._references[0]
+            self._scores[self._source == 0] = 0.0
+            self._source = np.maximum(self._source - 1, -1)
+        self._references.append(alpha.copy())
+        self._scores[index] = np.sqrt(largest)
+        self._source[index] = len(self._references) - 1
 
     def _bounds(self, alpha: FloatArray) -> FloatArray:
-        factor, change = 0.0, alpha
-        if self._reference is not None:
-            factor = float(
-                np.vdot(alpha, self._reference) / np.vdot(self._reference, self._reference)
-            )
-            change = alpha - factor * self._reference
-        rows = np.abs(change) if change.ndim == 1 else np.linalg.norm(change, axis=1)
-        norms = np.sqrt(self._engine.level_squares(rows / self._roots)) / self._weights
-        return np.asarray(abs(factor) * self._scores + norms * self._largest)
+        out = np.empty(len(self._prefixes))
+        for source in np.unique(self._source):
+            here = self._source == source
+            factor, change = 0.0, alpha
+            if source >= 0:
+                reference = self._references[source]
+                factor = float(np.vdot(alpha, reference) / np.vdot(reference, reference))
+                change = alpha - factor * reference
+            rows = np.abs(change) if change.ndim == 1 else np.linalg.norm(change, axis=1)
+            norms = np.sqrt(self._engine.level_squares(rows / self._roots)) / self._weights
+            out[here] = (abs(factor) * self._scores + norms * self._largest)[here]
+        return out

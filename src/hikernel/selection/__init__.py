@@ -1,14 +1,22 @@
 """From columns to models: training problems, models at one alpha, the path over alpha."""
 
+from hikernel.selection.cv import CrossValidation, Fold, cross_validate
 from hikernel.selection.model import TermModel
 from hikernel.selection.path import Path, alpha_grid, compute_path
+from hikernel.selection.refit import Fitted, refit, refit_is_possible
 from hikernel.selection.training import SearchSettings, TrainingProblem
 
 __all__ = [
+    "CrossValidation",
+    "Fitted",
+    "Fold",
     "Path",
     "SearchSettings",
     "TermModel",
     "TrainingProblem",
     "alpha_grid",
     "compute_path",
+    "cross_validate",
+    "refit",
+    "refit_is_possible",
 ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal
 
@@ -88,6 +88,12 @@ class TrainingProblem:
         y in its own units is center + scale y.
     used : ndarray of bool of shape (n,)
         Rows of positive weight.
+    X : ndarray of shape (n_used, p)
+        The columns of these rows.
+    bases : tuple of Basis
+        The bases before they were fitted.
+    weight_base : float
+        Factor by which weights grow from level to level.
     """
 
     design: Design
@@ -98,6 +104,9 @@ class TrainingProblem:
     center: float
     scale: float
     used: NDArray[np.bool_]
+    X: FloatArray
+    bases: tuple[Basis, ...]
+    weight_base: float
 
     @classmethod
     def make(
@@ -151,6 +160,23 @@ class TrainingProblem:
             center=center,
             scale=scale,
             used=used,
+            X=X[used],
+            bases=tuple(bases),
+            weight_base=weight_base,
+        )
+
+    def subset(self, rows: NDArray[np.intp]) -> TrainingProblem:
+        """Return the problem of some of the rows (positions among those used).
+
+        Bases, graph and units are those of all rows: nothing is fitted again, features are
+        copied.
+        """
+        return replace(
+            self,
+            engine=self.engine.subset(rows),
+            y=self.y[rows],
+            used=np.ones(len(rows), dtype=bool),
+            X=self.X[rows],
         )
 
     def solve(

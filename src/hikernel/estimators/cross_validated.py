@@ -1,0 +1,155 @@
+"""What the cross-validated estimators share: the path, the folds, the choice, the refit."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import check_scoring
+
+from hikernel.bases.parameters import check_integer
+from hikernel.engines.protocol import FloatArray
+from hikernel.estimators.base import HKLEstimator
+from hikernel.estimators.progress import PathProgress
+from hikernel.estimators.validation import check_choice, check_number, feature_names
+from hikernel.losses import Loss
+from hikernel.reduced import WarmStart
+from hikernel.selection import (
+    Fitted,
+    SearchSettings,
+    TrainingProblem,
+    alpha_grid,
+    compute_path,
+    cross_validate,
+    refit,
+    refit_is_possible,
+)
+
+__all__ = ["CrossValidatedEstimator"]
+
+_AUTO_REFITS = (None, "ridge", "variables")
+_LEAST_PROOF_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class LossScore:
+    """Minus the mean loss of the held-out rows."""
+
+    problem: TrainingProblem
+
+    def __call__(self, fitted: Fitted, rows: NDArray[np.intp]) -> float:
+        """Return the score of a model on some rows."""
+        problem = self.problem
+        f = fitted.model.predict(fitted.design, problem.X[rows])
+        weights = problem.engine.row_weights[rows]
+        losses = problem.loss.value(problem.y[rows], (f - problem.center) / problem.scale)
+        return -float(weights @ losses) / float(np.sum(weights))
+
+
+@dataclass(frozen=True)
+class ScorerScore:
+    """A scikit-learn scorer, asked about a fitted copy of the estimator."""
+
+    estimator: CrossValidatedEstimator
+    problem: TrainingProblem
+    scorer: Callable[..., float]
+    labels: NDArray[Any]
+
+    def __call__(self, fitted: Fitted, rows: NDArray[np.intp]) -> float:
+        """Return the score of a model on some rows."""
+        model = self.estimator._with_model(self.problem, fitted)
+        return float(self.scorer(model, self.problem.X[rows], self.labels[rows]))
+
+
+class CrossValidatedEstimator(HKLEstimator):
+    """Base of the estimators that choose alpha and refit by cross-validation."""
+
+    def _check_parameters(self) -> SearchSettings:
+        settings = super()._check_parameters()
+        check_integer("n_alphas", self.n_alphas, 1)
+        check_number("eps", self.eps, above=0.0, below=1.0)
+        check_choice("rule", self.rule, ["best", "one_se"])
+        for alpha in self.alphas if self.alphas is not None else ():
+            check_number("every alpha", alpha, above=1e-100)
+        return settings
+
+    def _refits(self, problem: TrainingProblem) -> list[str | None]:
+        if self.refit == "auto":
+            return list(_AUTO_REFITS) if refit_is_possible(problem) else [None]
+        return [self.refit]
+
+    def _fit_cv(
+        self,
+        X: FloatArray,
+        y: FloatArray,
+        labels: NDArray[Any],
+        weights: FloatArray,
+        loss: Loss,
+        settings: SearchSettings,
+        folds: list[tuple[NDArray[np.intp], NDArray[np.intp]]],
+    ) -> None:
+        """Choose alpha and refit, solve there with a proof, and set the fitted attributes."""
+        began = time.monotonic()
+        problem = self._training_problem(X, y, weights, loss)
+        self._check_refit(problem)
+        names = feature_names(self)
+        unproven = replace(settings, certify="none", time_budget=None)
+        grid = alpha_grid(problem, self.n_alphas, self.eps) if self.alphas is None else self.alphas
+        alphas = sorted((float(a) for a in grid), reverse=True)
+        with PathProgress(len(alphas), enabled=self.verbose > 0) as progress:
+            path = compute_path(problem, alphas, unproven, names, loss.predict_mean, progress)
+        position = np.full(len(problem.used), -1, dtype=np.intp)
+        position[problem.used] = np.arange(int(np.sum(problem.used)))
+        kept = [(position[a][position[a] >= 0], position[b][position[b] >= 0]) for a, b in folds]
+        table = cross_validate(
+            problem,
+            [point.model.alpha for point in path.points],
+            unproven,
+            kept,
+            self._refits(problem),
+            self._score(problem, labels[problem.used]),
+            self.n_jobs,
+        )
+        choice = table.one_standard_error() if self.rule == "one_se" else table.best()
+        start = path.points[choice.position].model
+        # The proof may take as long as all the rest.
+        seconds = self.time_budget or max(_LEAST_PROOF_SECONDS, time.monotonic() - began)
+        model = problem.solve(
+            start.alpha,
+            replace(settings, time_budget=seconds),
+            start=(start.nodes, WarmStart(start.eta, start.coef / problem.scale)),
+        )
+        fitted = refit(choice.refit, problem, model)
+        if fitted is None:
+            fitted = Fitted(model, problem.design)
+        self._store(problem, fitted)
+        self._warn(model)
+        self.path_ = path
+        self.alpha_ = start.alpha
+        self.refit_ = fitted.refit
+        self.cv_results_ = table.results()
+        self.best_score_ = float(table.means[table.refits.index(choice.refit), choice.position])
+        self.n_splits_ = len(kept)
+
+    def _check_refit(self, problem: TrainingProblem) -> None:
+        if self.refit not in (None, "auto") and not refit_is_possible(problem):
+            raise ValueError(
+                f"refit={self.refit!r} needs a smooth loss with one output; use refit=None or "
+                '"auto" with this one.'
+            )
+
+    def _score(self, problem: TrainingProblem, labels: NDArray[Any]) -> Any:
+        if self.scoring is None:
+            return LossScore(problem)
+        return ScorerScore(self, problem, check_scoring(self, scoring=self.scoring), labels)
+
+    def _with_model(self, problem: TrainingProblem, fitted: Fitted) -> CrossValidatedEstimator:
+        """Return a copy that predicts with a model, for a scorer."""
+        out = copy.copy(self)
+        out._store(problem, fitted)
+        return out

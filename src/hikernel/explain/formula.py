@@ -1,0 +1,289 @@
+"""The fitted function as text: monomials where the levels are polynomials, named functions else.
+
+`FormulaTerms` holds the numbers in full and evaluates them; the text is these numbers, rounded.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hikernel.bases.design import Design
+from hikernel.engines.protocol import FloatArray, Node
+from hikernel.explain.effects import kept_terms
+from hikernel.explain.legend import Categories, LevelFactor, NameBook, PowerFactor
+from hikernel.selection import TermModel
+
+__all__ = ["Factors", "FormulaTerms", "formula", "formula_terms"]
+
+Factors = tuple[PowerFactor | LevelFactor, ...]
+"""Factors of a product, by increasing variable; without one it is the constant."""
+
+_LINE = 96
+
+
+@dataclass(frozen=True)
+class FormulaTerms:
+    """f(x) = sum over products P of coefs[P] P(x) + sum over wide terms of <beta_v, Phi_v(x)>.
+
+    Attributes
+    ----------
+    design : Design
+        The bases.
+    products : dict of Factors to ndarray of shape (k,)
+        Coefficients of products of powers t(x)^i, t the standardised variable, and of one-column
+        levels that are not written out. The empty product is
+        the constant.
+    wide : dict of Node to ndarray of shape (r_v, k)
+        Terms of several columns, as they are.
+    single : bool
+        Whether the model has one output, so that values are of shape (n,) and not (n, k).
+    """
+
+    design: Design
+    products: dict[Factors, FloatArray]
+    wide: dict[Node, FloatArray]
+    single: bool
+
+    @property
+    def exact(self) -> bool:
+        """Whether the formula is written out in full, with no named function."""
+        return not self.wide and all(
+            isinstance(factor, PowerFactor) for product in self.products for factor in product
+        )
+
+    @property
+    def n_outputs(self) -> int:
+        """Number k of outputs."""
+        return len(self.products[()])
+
+    def evaluate(self, X: FloatArray) -> FloatArray:
+        """Return f at the rows of X from the numbers of the formula.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, p)
+            Rows; all are held at once.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, k)
+            ``model.predict`` apart from rounding, times ``cancellation(X)``.
+        """
+        out = self._sum_products(X, absolute=False) + self._wide_effects(X)
+        return out[:, 0] if self.single else out
+
+    def cancellation(self, X: FloatArray) -> float:
+        """Return max_x sum_P |coefs[P] P(x)| / max_x |f(x)| over the rows of X, shape (n, p).
+
+        Its decimal logarithm is the number of digits that the formula loses on these rows, of
+        its text and in floating point. One or two is usual. Levels that would lose more than
+        six, polynomials of high degree in columns with wild values, are named and not expanded.
+        """
+        size = np.max(self._sum_products(X, absolute=True), initial=0.0)
+        largest = np.max(np.abs(self.evaluate(X)), initial=0.0)
+        return float(size / largest) if largest > 0.0 else 1.0
+
+    def _sum_products(self, X: FloatArray, absolute: bool) -> FloatArray:
+        """Return sum_P coefs[P] P(x), or the sum of the magnitudes, shape (n, k)."""
+        out = np.zeros((len(X), self.n_outputs))
+        values: dict[PowerFactor | LevelFactor, FloatArray] = {}
+        for product, coefs in self.products.items():
+            column = np.ones(len(X))
+            for factor in product:
+                if factor not in values:
+                    values[factor] = factor.evaluate(self.design, X)
+                column = column * values[factor]
+            part = np.outer(column, coefs)
+            out += np.abs(part) if absolute else part
+        return out
+
+    def _wide_effects(self, X: FloatArray) -> FloatArray:
+        """Return the sum of the terms of several columns, shape (n, k)."""
+        if not self.wide:
+            return np.zeros((len(X), self.n_outputs))
+        variables = {m for node in self.wide for m, _ in node}
+        engine = self.design.engine(X, np.ones(len(X)), variables)
+        return engine.apply(list(self.wide), np.concatenate(list(self.wide.values())))
+
+    def text(
+        self,
+        names: Sequence[str],
+        digits: int = 4,
+        outputs: Sequence[object] | None = None,
+        categories: Categories | None = None,
+    ) -> str:
+        """Return the formula in words; see `formula`."""
+        numbers = {node: i for i, node in enumerate(self.wide)}
+        book = NameBook(self.design, names, digits, numbers, categories)
+        labels = self._labels(outputs)
+        formulas = [self._side(label, k, book) for k, label in enumerate(labels)]
+        legend = book.legend(self._factors(), self.wide)
+        return "\n".join([*formulas, *(["", "where", *legend] if legend else [])])
+
+    def _labels(self, outputs: Sequence[object] | None) -> list[str]:
+        if outputs is not None and len(outputs) != self.n_outputs:
+            raise ValueError(f"outputs must name {self.n_outputs} outputs, got {len(outputs)}.")
+        if outputs is not None:
+            return [str(label) for label in outputs]
+        return ["f"] if self.single else [f"f[{k}]" for k in range(self.n_outputs)]
+
+    def _factors(self) -> list[PowerFactor | LevelFactor]:
+        return sorted(
+            {factor for product in self._written() for factor in product},
+            key=lambda factor: factor.key,
+        )
+
+    def _written(self) -> list[Factors]:
+        """Products that appear in the text, the constant first, then by order and degree."""
+        written = [
+            product for product, coefs in self.products.items() if not product or np.any(coefs)
+        ]
+        return sorted(written, key=_reading_order)
+
+    def _side(self, label: str, k: int, book: NameBook) -> str:
+        """Return "label = constant + ..." for one output, in lines that can be read."""
+        pieces = [book.number(float(self.products[()][k]))]
+        for product in self._written():
+            coef = float(self.products[product][k])
+            if product and coef != 0.0:
+                pieces.append(_signed(coef, book.product(product), book))
+        for node, block in self.wide.items():
+            norm = float(np.linalg.norm(block[:, k]))
+            if norm > 0.0:
+                pieces.append(_signed(norm, book.wide(node, k, self.single), book))
+        return _fold(f"{label} = ", pieces)
+
+
+def formula_terms(model: TermModel, design: Design) -> FormulaTerms:
+    """Expand a model into products of powers and of named levels.
+
+    Parameters
+    ----------
+    model : TermModel
+        The model.
+    design : Design
+        Its fitted bases.
+
+    Notes
+    -----
+    A term of order d whose levels have degree q_i gives up to prod (q_i + 1) monomials, all of
+    which belong to ancestors of the term: together no more than the hull has terms.
+    """
+    kept = kept_terms(model)
+    n_outputs = model.coef.shape[1] if model.coef.ndim > 1 else 1
+    products: dict[Factors, FloatArray] = {
+        (): np.array(model.intercept, dtype=np.float64).reshape(n_outputs)
+    }
+    wide = {}
+    everywhere = [(m, 0) for m, basis in enumerate(design.bases) if not basis.constant_level]
+    for node, block in zip(kept.nodes, kept.blocks, strict=True):
+        block = block.reshape(len(block), n_outputs)
+        present = {m for m, _ in node}
+        pairs = sorted([*node, *(pair for pair in everywhere if pair[0] not in present)])
+        if math.prod(design.bases[m].widths[level] for m, level in pairs) > 1:
+            wide[node] = block
+            continue
+        choices = [_written_out(design, m, level) for m, level in pairs]
+        for combination in itertools.product(*choices):
+            factors = tuple(factor for factor, _ in combination if factor is not None)
+            coefs = block[0] * math.prod(number for _, number in combination)
+            products[factors] = products.get(factors, np.zeros(n_outputs)) + coefs
+    return FormulaTerms(design, products, wide, single=model.coef.ndim == 1)
+
+
+def formula(
+    model: TermModel,
+    design: Design,
+    names: Sequence[str],
+    digits: int = 4,
+    outputs: Sequence[object] | None = None,
+    categories: Categories | None = None,
+) -> str:
+    """Return the fitted function as text, with a legend.
+
+    Parameters
+    ----------
+    model : TermModel
+        The model.
+    design : Design
+        Its fitted bases.
+    names : sequence of str
+        Names of the variables.
+    digits : int, default 4
+        Significant digits of the coefficients. Centres are written to as many digits of their
+        scale, so that a year keeps its last digits.
+    outputs : sequence, optional
+        What stands left of the equals sign, one label per output; "f", or "f[0]", "f[1]", ...
+    categories : mapping of int to mapping of float to str, optional
+        For categorical columns, by position: the label of each code. Codes by default.
+
+    Returns
+    -------
+    str
+        For polynomial, orthonormal and Hermite bases an expansion in powers of the standardised
+        variables z(age) = (age - centre) / scale: exact, apart from the rounding to ``digits``.
+        Levels that are no polynomials, or whose powers would cancel too many digits, are named
+        and explained; a term of several columns is written as its norm times a function of norm
+        one.
+        `formula_terms` has all numbers in full, and tells how many digits the powers lose.
+
+    Examples
+    --------
+    >>> from hikernel.bases import OrthonormalPolynomial
+    >>> from hikernel.selection import SearchSettings, TrainingProblem
+    >>> from hikernel.losses import SquaredError
+    >>> X = np.random.default_rng(0).integers(0, 5, size=(200, 2)).astype(float)
+    >>> y = 1.0 + 0.5 * X[:, 0] ** 2
+    >>> problem = TrainingProblem.make(
+    ...     X, y, np.ones(200), [OrthonormalPolynomial(2)] * 2, SquaredError(),
+    ...     max_order=None, weight_base=2.0, root_weight=1.0,
+    ... )
+    >>> model = problem.solve(1e-8, SearchSettings())
+    >>> print(formula(model, problem.design, ["age", "dose"], digits=3))
+    f = 3.13 + 2.91*z(age) + 0.99*z(age)^2
+    <BLANKLINE>
+    where
+      z(age) = (age - 2.065) / 1.41
+    """
+    return formula_terms(model, design).text(names, digits, outputs, categories)
+
+
+def _written_out(
+    design: Design, m: int, level: int
+) -> list[tuple[PowerFactor | LevelFactor | None, float]]:
+    """Return a one-column level as a sum of (factor, number); factor None stands for one."""
+    coefficients = design.bases[m].level_polynomial(level)
+    if coefficients is None:
+        return [(LevelFactor(m, level), 1.0)]
+    return [
+        (PowerFactor(m, power) if power else None, float(number))
+        for power, number in enumerate(coefficients)
+        if number != 0.0
+    ]
+
+
+def _reading_order(product: Factors) -> tuple[object, ...]:
+    """Sort key: constant, main effects by variable and degree, then pairs, and so on."""
+    return (len(product), [f.variable for f in product], [f.key for f in product])
+
+
+def _signed(coef: float, what: str, book: NameBook) -> str:
+    number = book.number(abs(coef))
+    return f"{'-' if coef < 0 else '+'} {number}*{what}"
+
+
+def _fold(start: str, pieces: Iterable[str]) -> str:
+    """Join pieces with spaces, in lines of limited length with the equals signs aligned."""
+    lines, line = [], start
+    for i, piece in enumerate(pieces):
+        if i and len(line) + 1 + len(piece) > _LINE:
+            lines.append(line)
+            line = " " * (len(start) - 2) + piece
+        else:
+            line += f" {piece}" if i else piece
+    return "\n".join([*lines, line])

@@ -1,0 +1,203 @@
+"""Names of the functions in a formula, and the legend that says what they stand for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hikernel.bases.anova import FittedAnova
+from hikernel.bases.base import FittedBasis
+from hikernel.bases.categorical import FittedCategorical
+from hikernel.bases.design import Design
+from hikernel.bases.gaussian import FittedGaussian
+from hikernel.bases.kernel_pca import FittedKernelPCA
+from hikernel.bases.orthonormal import FittedOrthonormalPolynomial
+from hikernel.bases.parameters import check_integer
+from hikernel.bases.rank import FittedRankPolynomial
+from hikernel.bases.spline import FittedSpline
+from hikernel.engines.protocol import FloatArray, Node
+from hikernel.graphs import node_name
+
+__all__ = ["Categories", "LevelFactor", "NameBook", "PowerFactor"]
+
+Categories = Mapping[int, Mapping[float, str]]
+
+#: Values of a function of categories that a legend lists.
+_MOST_CATEGORIES = 20
+
+#: Letter and meaning of the levels of each basis, where they are not written out.
+_LEVELS: dict[type[FittedBasis], tuple[str, str]] = {
+    FittedSpline: ("s", "smooth part of a cubic spline"),
+    FittedGaussian: ("g", "Mehler function of the Gaussian kernel"),
+    FittedKernelPCA: ("k", "principal direction of the kernel"),
+    FittedAnova: ("a", "the whole Gaussian kernel"),
+    FittedCategorical: ("c", "centred indicators of categories"),
+    FittedOrthonormalPolynomial: ("p", "polynomial orthonormal on the training rows"),
+    FittedRankPolynomial: ("q", "polynomial in the rank among the training rows, bounded"),
+}
+
+
+@dataclass(frozen=True)
+class PowerFactor:
+    """t(x)^power, t the argument of the polynomials of a variable."""
+
+    variable: int
+    power: int
+
+    @property
+    def key(self) -> tuple[int, int, int]:
+        """Order in a formula."""
+        return (self.variable, 0, self.power)
+
+    def evaluate(self, design: Design, X: FloatArray) -> FloatArray:
+        """Return the factor at the rows of X, shape (n,)."""
+        return np.asarray(design.bases[self.variable].argument(X[:, self.variable]) ** self.power)
+
+
+@dataclass(frozen=True)
+class LevelFactor:
+    """A level of one column that is not written out."""
+
+    variable: int
+    level: int
+
+    @property
+    def key(self) -> tuple[int, int, int]:
+        """Order in a formula."""
+        return (self.variable, 1, self.level)
+
+    def evaluate(self, design: Design, X: FloatArray) -> FloatArray:
+        """Return the factor at the rows of X, shape (n,)."""
+        x = np.ascontiguousarray(X[:, self.variable])
+        return design.bases[self.variable].transform(x)[self.level][:, 0]
+
+
+class NameBook:
+    """Writes numbers, factors and the legend of one formula.
+
+    Parameters
+    ----------
+    design : Design
+        The bases.
+    names : sequence of str
+        Names of the variables.
+    digits : int
+        Significant digits.
+    numbers : mapping of Node to int
+        The terms of several columns, and their numbers.
+    categories : mapping of int to mapping of float to str, optional
+        For categorical variables, what their codes stand for.
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        names: Sequence[str],
+        digits: int,
+        numbers: Mapping[Node, int],
+        categories: Categories | None = None,
+    ) -> None:
+        check_integer("digits", digits, 1)
+        self._bases = design.bases
+        self._names = list(names)
+        self._digits = digits
+        self._numbers = numbers
+        self._categories = {} if categories is None else categories
+        self._bumps = [m for m, basis in enumerate(design.bases) if not basis.constant_level]
+
+    def number(self, value: float) -> str:
+        """Return a number with the digits asked for."""
+        return f"{value:.{self._digits}g}"
+
+    def product(self, factors: Iterable[PowerFactor | LevelFactor]) -> str:
+        """Return a product such as z(age)^2*z(income); bumps of absent variables go unsaid."""
+        shown = [f for f in factors if not (isinstance(f, LevelFactor) and f.level == 0)]
+        return "*".join(map(self.factor, shown)) if shown else "bumps"
+
+    def factor(self, factor: PowerFactor | LevelFactor) -> str:
+        """Return one factor."""
+        name, basis = self._names[factor.variable], self._bases[factor.variable]
+        if isinstance(factor, LevelFactor):
+            return f"{_letter(basis)}{factor.level}({name})"
+        base = f"z({name})"
+        return base if factor.power == 1 else f"{base}^{factor.power}"
+
+    def wide(self, node: Node, output: int, single: bool) -> str:
+        """Return the name of a term of several columns; each output has a function of its own."""
+        variables = ", ".join(self._names[m] for m, _ in node)
+        which = "" if single else f"[{output}]"
+        return f"h{self._numbers[node] + 1}{which}({variables})"
+
+    def legend(
+        self, factors: Iterable[PowerFactor | LevelFactor], wide: Mapping[Node, FloatArray]
+    ) -> list[str]:
+        """Return a line for every function in the formula."""
+        lines: dict[str, None] = {}
+        for factor in factors:
+            if isinstance(factor, PowerFactor):
+                lines.update(dict.fromkeys(self._argument_lines(factor.variable)))
+            elif factor.level > 0:
+                meaning = f"level {factor.level}, {_meaning(self._bases[factor.variable])}"
+                table = self._table(factor.variable, np.ones((1, 1)))
+                lines[f"  {self.factor(factor)}: {table or meaning}"] = None
+        for node, block in wide.items():
+            name = f"h{self._numbers[node] + 1}"
+            table = self._table(node[0][0], block) if len(node) == 1 else ""
+            if table:
+                lines[f"  {name}({self._names[node[0][0]]}): {table}"] = None
+                continue
+            kinds = sorted({_meaning(self._bases[m]) for m, level in node if self._wide(m, level)})
+            lines[
+                f"  {name}: the term {node_name(node, self._names)}, {len(block)} columns with "
+                f"coefficients of norm one ({'; '.join(kinds) or 'bumps'})"
+            ] = None
+        if self._bumps:
+            some = ", ".join(self._names[m] for m in self._bumps)
+            among = "" if len(self._bumps) == len(self._bases) else f" among {some}"
+            lines[
+                "  every product is also multiplied by the bump, level 0, of each variable that it "
+                f"does not name{among}"
+            ] = None
+        return list(lines)
+
+    def _table(self, m: int, block: FloatArray) -> str:
+        """Return the values of a function of a categorical variable, one output, of norm one."""
+        basis = self._bases[m]
+        if not isinstance(basis, FittedCategorical) or block.shape[1] > 1 or self._bumps:
+            return ""
+        values = basis.transform(basis.codes)[1] @ (block[:, 0] / np.linalg.norm(block))
+        labels = self._categories.get(m, {})
+        shown = [
+            f"{self.number(float(value))} for {labels.get(float(code), f'{code:g}')}"
+            for code, value in zip(basis.codes, values, strict=True)
+        ][:_MOST_CATEGORIES]
+        more = len(values) - len(shown)
+        rest = f"{more} more categories, " if more else ""
+        return f"{', '.join(shown)}, {rest}0 for others"
+
+    def _wide(self, m: int, level: int) -> bool:
+        return self._bases[m].widths[level] > 1
+
+    def _argument_lines(self, m: int) -> list[str]:
+        """Return what z(name) means."""
+        name, basis = self._names[m], self._bases[m]
+        return [f"  z({name}) = {self._ratio(name, basis)}"]
+
+    def _ratio(self, what: str, basis: FittedBasis) -> str:
+        """Return (what - centre) / scale, the centre to the digits of the scale."""
+        center, scale = basis.scaler.center, basis.scaler.scale
+        size = math.ceil(math.log10(max(abs(center), scale) / scale)) if scale > 0.0 else 0
+        written = f"{abs(center):.{min(17, self._digits + size)}g}"
+        return f"({what} {'+' if center < 0 else '-'} {written}) / {self.number(scale)}"
+
+
+def _letter(basis: FittedBasis) -> str:
+    return _LEVELS.get(type(basis), ("phi", ""))[0]
+
+
+def _meaning(basis: FittedBasis) -> str:
+    name = type(basis).__name__.removeprefix("Fitted")
+    return _LEVELS.get(type(basis), ("", f"of the basis {name}"))[1]

@@ -1,0 +1,201 @@
+"""Fitted estimators as states of plain data and registered objects, and back.
+
+A state is all that the methods and fitted attributes of an estimator need, each thing once; what
+follows from it (frames, names of terms) is made again. It is checked both ways: what cannot be
+loaded is not saved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from hikernel.bases import Basis
+from hikernel.bases.design import Design
+from hikernel.estimators import HKLClassifier, HKLRegressor
+from hikernel.estimators.labels import Labels
+from hikernel.graphs import Grid
+from hikernel.losses import CLASSIFICATION, REGRESSION, LogLoss, Loss, Multinomial
+from hikernel.persistence.checks import check_bases, check_model
+from hikernel.persistence.content import ContentError, conforms, shown
+from hikernel.selection import Fitted, TermModel, TrainingProblem
+
+__all__ = ["ESTIMATORS", "estimator_from_state", "estimator_state"]
+
+ESTIMATORS: dict[str, type[Any]] = {"HKLClassifier": HKLClassifier, "HKLRegressor": HKLRegressor}
+"""Estimators by the kind of their files."""
+
+_STATE_TYPES: dict[str, Any] = {
+    "params": dict[str, Any],
+    "n_features_in": int,
+    "feature_names_in": list[str] | None,
+    "design": Design,
+    "graph": Grid,
+    "loss": Loss,
+    "model": TermModel,
+    "classes": np.ndarray | None,
+}
+
+_SCALARS: tuple[type, ...] = (str, int, float, np.generic, type(None))
+_PARAM_KINDS: dict[str, tuple[type, ...]] = {"loss": (str, Loss), "basis": (str, Basis)}
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    """The part of a training problem that a fitted estimator keeps."""
+
+    design: Design
+    graph: Grid
+    loss: Loss
+
+
+def estimator_state(estimator: Any, *, dual_coef: bool = True) -> dict[str, Any]:
+    """Return the state of a fitted estimator.
+
+    Parameters
+    ----------
+    estimator : HKLRegressor or HKLClassifier
+        Fitted.
+    dual_coef : bool, default=True
+        Whether to keep ``dual_coef_``, one number a training row (and output), which no
+        prediction needs; otherwise it has no rows.
+
+    Returns
+    -------
+    dict
+        Parameters, fitted bases, graph, loss, model, labels and column names.
+
+    Raises
+    ------
+    ValueError
+        For estimators that are not fitted, or not of this package, and for parameters that a file
+        cannot hold.
+    """
+    if type(estimator) not in ESTIMATORS.values():
+        listed = " or ".join(ESTIMATORS)
+        raise ValueError(
+            f"Only a fitted {listed} can be saved, got {shown(estimator)}; save the model inside a "
+            "pipeline or search by itself, or use pickle or joblib."
+        )
+    check_is_fitted(estimator)
+    names = getattr(estimator, "feature_names_in_", None)
+    model = estimator._model
+    if not dual_coef:
+        model = replace(model, dual_coef=model.dual_coef[:0].copy())
+    params = estimator.get_params(deep=False)
+    state = {
+        "params": {**params, "random_state": _seed(params["random_state"])},
+        "n_features_in": int(estimator.n_features_in_),
+        "feature_names_in": None if names is None else [str(name) for name in names],
+        "design": estimator._design,
+        "graph": estimator.graph_,
+        "loss": estimator.loss_,
+        "model": model,
+        "classes": estimator.classes_ if is_classifier(estimator) else None,
+    }
+    try:
+        _check_state(type(estimator), state)
+    except ContentError as error:
+        raise ValueError(f"This model cannot be saved: {error}.") from error
+    return state
+
+
+def _seed(random_state: object) -> object:
+    """Return a random state that a file can hold: a number or None."""
+    if random_state is None or isinstance(random_state, (int, np.integer)):
+        return random_state
+    raise ValueError(
+        f"random_state is {shown(random_state)}, a generator in use, which a model file cannot "
+        "hold; call estimator.set_params(random_state=0) first (the fitted model does not depend "
+        "on it), or use pickle."
+    )
+
+
+def estimator_from_state(kind: str, state: object) -> Any:
+    """Return the fitted estimator of a state.
+
+    Parameters
+    ----------
+    kind : str
+        Name of the estimator.
+    state : dict
+        As :func:`estimator_state` returns it.
+
+    Returns
+    -------
+    HKLRegressor or HKLClassifier
+
+    Raises
+    ------
+    ContentError
+        For anything that is not the state of such an estimator.
+    """
+    cls = ESTIMATORS.get(kind)
+    if cls is None:
+        raise ContentError(f"it holds a {shown(kind)}, which this version of hikernel has not got")
+    checked = _check_state(cls, state)
+    estimator = cls(**checked["params"])
+    estimator.n_features_in_ = checked["n_features_in"]
+    if checked["feature_names_in"] is not None:
+        estimator.feature_names_in_ = np.array(checked["feature_names_in"], dtype=object)
+    model, loss = checked["model"], checked["loss"]
+    fitted = _Fitted(checked["design"], checked["graph"], loss)
+    estimator._store(cast(TrainingProblem, fitted), Fitted(model, fitted.design))
+    if model.intercept.ndim == 0:
+        estimator.intercept_ = float(model.intercept)
+    if checked["classes"] is not None:
+        estimator._labels = Labels(checked["classes"], loss)
+        estimator.classes_ = estimator._labels.classes
+    return estimator
+
+
+def _check_state(cls: type[Any], state: object) -> dict[str, Any]:
+    """Return a state whose parts are there, of their types, and fit together."""
+    if not isinstance(state, dict) or set(state) != set(_STATE_TYPES):
+        raise ContentError(f"it does not hold the parts of a {cls.__name__}")
+    for name, hint in _STATE_TYPES.items():
+        if not conforms(state[name], hint):
+            raise ContentError(f"its {name} is of the wrong type ({type(state[name]).__name__})")
+    _check_params(cls, state["params"])
+    names, n_features = state["feature_names_in"], state["n_features_in"]
+    if n_features < 1 or (names is not None and len(names) != n_features):
+        raise ContentError("the names of its columns are not one a column")
+    check_bases(state["design"], state["graph"], n_features)
+    n_outputs = _check_outputs(cls, state["loss"], state["classes"])
+    check_model(state["model"], state["design"], state["graph"], n_outputs)
+    return state
+
+
+def _check_params(cls: type[Any], params: Mapping[str, Any]) -> None:
+    if set(params) != set(cls._get_param_names()):
+        wrong = sorted(set(params) ^ set(cls._get_param_names()))
+        raise ContentError(f"the parameters of {cls.__name__} are wrong: {shown(wrong)}")
+    for name, value in params.items():
+        kinds = _PARAM_KINDS.get(name, _SCALARS)
+        nested = isinstance(value, Mapping) and name in ("basis", "class_weight")
+        if not all(isinstance(part, kinds) for part in (value.values() if nested else [value])):
+            raise ContentError(f"the parameter {name} is {shown(value)}")
+
+
+def _check_outputs(cls: type[Any], loss: Loss, classes: Any) -> int | None:
+    """Return the number of outputs, None for one, of a loss and labels that go together."""
+    if cls is HKLRegressor:
+        if type(loss) not in REGRESSION.values() or classes is not None:
+            raise ContentError(f"the loss {shown(loss)} is not one of a regressor")
+        return None
+    if classes is None or classes.ndim != 1 or len(classes) < 2:
+        raise ContentError("the labels of the classes are missing")
+    if len(set(classes.tolist())) != len(classes):
+        raise ContentError("a class is there twice")
+    several = len(classes) > 2
+    allowed: set[type] = set(CLASSIFICATION.values())
+    if several:
+        allowed = allowed - {LogLoss} | {Multinomial}
+    if type(loss) not in allowed:
+        raise ContentError(f"the loss {shown(loss)} is not one for {len(classes)} classes")
+    return len(classes) if several else None

@@ -1,0 +1,116 @@
+"""The classes that a model file may name: this list, and nothing else, decides.
+
+A class joins by one line here. It must be an Enum, a frozen dataclass whose fields are plain data,
+arrays and other classes of the list, or a class without any state. Names are part of the file
+format: a class that is renamed keeps its old name here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from enum import Enum
+from typing import Any, get_type_hints
+
+from hikernel.bases import (
+    Anova,
+    Gaussian,
+    Hermite,
+    KernelPCA,
+    LowRankMap,
+    OrthonormalPolynomial,
+    Polynomial,
+    RankPolynomial,
+    Spline,
+    Standardizer,
+)
+from hikernel.bases.anova import FittedAnova
+from hikernel.bases.base import FittedConstant
+from hikernel.bases.categorical import Categorical, FittedCategorical
+from hikernel.bases.design import Design
+from hikernel.bases.gaussian import FittedGaussian
+from hikernel.bases.hermite import FittedHermite
+from hikernel.bases.kernel_pca import FittedKernelPCA
+from hikernel.bases.kernels import CubicSplineKernel, GaussianKernel, LaplaceKernel
+from hikernel.bases.mehler import MehlerSeries
+from hikernel.bases.orthonormal import FittedOrthonormalPolynomial
+from hikernel.bases.polynomial import FittedPolynomial
+from hikernel.bases.rank import FittedRankPolynomial
+from hikernel.bases.spline import FittedSpline
+from hikernel.graphs import Grid
+from hikernel.losses import (
+    EpsilonInsensitive,
+    Hinge,
+    Huber,
+    LogLoss,
+    Multinomial,
+    Poisson,
+    Quantile,
+    SquaredError,
+    SquaredHinge,
+)
+from hikernel.reduced import Status
+from hikernel.search import Certificate
+from hikernel.selection import TermModel
+
+__all__ = ["CLASSES", "FIELD_TYPES", "NAMES"]
+
+CLASSES: dict[str, type] = {
+    # Bases, as parameters.
+    "Anova": Anova,
+    "Categorical": Categorical,
+    "Gaussian": Gaussian,
+    "Hermite": Hermite,
+    "KernelPCA": KernelPCA,
+    "OrthonormalPolynomial": OrthonormalPolynomial,
+    "Polynomial": Polynomial,
+    "RankPolynomial": RankPolynomial,
+    "Spline": Spline,
+    # Fitted bases and what they are made of.
+    "Design": Design,
+    "FittedAnova": FittedAnova,
+    "FittedCategorical": FittedCategorical,
+    "FittedConstant": FittedConstant,
+    "FittedGaussian": FittedGaussian,
+    "FittedHermite": FittedHermite,
+    "FittedKernelPCA": FittedKernelPCA,
+    "FittedOrthonormalPolynomial": FittedOrthonormalPolynomial,
+    "FittedPolynomial": FittedPolynomial,
+    "FittedRankPolynomial": FittedRankPolynomial,
+    "FittedSpline": FittedSpline,
+    "CubicSplineKernel": CubicSplineKernel,
+    "GaussianKernel": GaussianKernel,
+    "LaplaceKernel": LaplaceKernel,
+    "LowRankMap": LowRankMap,
+    "MehlerSeries": MehlerSeries,
+    "Standardizer": Standardizer,
+    # Losses.
+    "EpsilonInsensitive": EpsilonInsensitive,
+    "Hinge": Hinge,
+    "Huber": Huber,
+    "LogLoss": LogLoss,
+    "Multinomial": Multinomial,
+    "Poisson": Poisson,
+    "Quantile": Quantile,
+    "SquaredError": SquaredError,
+    "SquaredHinge": SquaredHinge,
+    # Models.
+    "Certificate": Certificate,
+    "Grid": Grid,
+    "Status": Status,
+    "TermModel": TermModel,
+}
+"""Classes by the name they have in a file."""
+
+NAMES: dict[type, str] = {cls: name for name, cls in CLASSES.items()}
+"""The other way round."""
+
+
+def _field_types(cls: type) -> dict[str, Any]:
+    if issubclass(cls, Enum) or not dataclasses.is_dataclass(cls):
+        return {}
+    hints = get_type_hints(cls)
+    return {field.name: hints[field.name] for field in dataclasses.fields(cls)}
+
+
+FIELD_TYPES: dict[type, dict[str, Any]] = {cls: _field_types(cls) for cls in NAMES}
+"""Fields of every class with their annotated types; none for an Enum or a class without state."""

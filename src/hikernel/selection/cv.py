@@ -1,0 +1,172 @@
+"""Cross-validation of alpha and refit together.
+
+The path over all rows fixes the alphas. Each fold solves the same path on its training rows (bases
+and features are shared, only rows are left out), refits every model in every way that is to be
+compared, and scores the held-out rows. Then a rule picks one pair of alpha and refit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+
+from hikernel.engines.protocol import FloatArray
+from hikernel.selection.model import TermModel
+from hikernel.selection.path import compute_path
+from hikernel.selection.refit import Fitted, refit, selected_variables
+from hikernel.selection.training import SearchSettings, TrainingProblem
+
+__all__ = ["Choice", "CrossValidation", "Fold", "ModelScore", "cross_validate"]
+
+Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
+
+ModelScore = Callable[[Fitted, NDArray[np.intp]], float]
+"""Scores a model on held-out rows (positions among the rows used); larger is better."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One cell of the table: an alpha (by position) and a refit."""
+
+    position: int
+    refit: str | None
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """Scores of all alphas and refits on all folds.
+
+    Attributes
+    ----------
+    alphas : ndarray of shape (n_alphas,)
+        Those that every fold reached, largest first.
+    refits : list of (str or None)
+        The refits compared.
+    scores : ndarray of shape (n_refits, n_alphas, n_folds)
+        Larger is better; NaN where a refit does not apply.
+    terms : ndarray of shape (n_alphas, n_folds)
+        Terms of the selected hulls.
+    """
+
+    alphas: FloatArray
+    refits: list[str | None]
+    scores: FloatArray
+    terms: FloatArray
+
+    @property
+    def means(self) -> FloatArray:
+        """Mean scores, shape (n_refits, n_alphas); minus infinity where a fold has none."""
+        return np.where(np.isnan(self.scores).any(axis=2), -np.inf, self.scores.mean(axis=2))
+
+    def best(self) -> Choice:
+        """Return the pair with the best mean score; of equals, the larger alpha."""
+        means = self.means
+        row, position = np.unravel_index(int(np.argmax(means)), means.shape)
+        return Choice(int(position), self.refits[int(row)])
+
+    def one_standard_error(self) -> Choice:
+        """Return the largest alpha, for the best refit, within one standard error of the best."""
+        best = self.best()
+        row = self.refits.index(best.refit)
+        folds = self.scores[row, best.position]
+        error = float(np.std(folds, ddof=1)) / np.sqrt(len(folds)) if len(folds) > 1 else 0.0
+        enough = np.flatnonzero(self.means[row] >= self.means[row, best.position] - error)
+        return Choice(int(enough[0]), best.refit)
+
+    def results(self) -> dict[str, NDArray[Any]]:
+        """Return the table as scikit-learn's ``cv_results_``: one entry per alpha and refit."""
+        n_refits, n_alphas, n_folds = self.scores.shape
+        flat = self.scores.reshape(-1, n_folds)
+        names = np.repeat(np.array([str(name) for name in self.refits], dtype=object), n_alphas)
+        order = np.argsort(np.argsort(-self.means.ravel(), kind="stable"), kind="stable")
+        table: dict[str, NDArray[Any]] = {
+            "alpha": np.tile(self.alphas, n_refits),
+            "refit": names,
+            "mean_terms": np.tile(self.terms.mean(axis=1), n_refits),
+            "mean_test_score": flat.mean(axis=1),
+            "std_test_score": flat.std(axis=1),
+            "rank_test_score": order + 1,
+        }
+        for k in range(n_folds):
+            table[f"split{k}_test_score"] = flat[:, k]
+        return table
+
+
+def cross_validate(
+    problem: TrainingProblem,
+    alphas: Sequence[float],
+    settings: SearchSettings,
+    folds: Sequence[Fold],
+    refits: Sequence[str | None],
+    score: ModelScore,
+    n_jobs: int | None = None,
+) -> CrossValidation:
+    """Score every alpha and refit on every fold.
+
+    Parameters
+    ----------
+    problem : TrainingProblem
+        All rows.
+    alphas : sequence of float
+        Decreasing.
+    settings : SearchSettings
+        How to search; nothing is certified in a fold.
+    folds : sequence of (train, test)
+        Positions of rows.
+    refits : sequence of (str or None)
+        Refits to compare.
+    score : callable
+        Scores a fitted model on rows.
+    n_jobs : int, optional
+        Processes, through joblib.
+    """
+    jobs = (
+        delayed(_one_fold)(problem, list(alphas), settings, fold, list(refits), score)
+        for fold in folds
+    )
+    parts = Parallel(n_jobs=n_jobs)(jobs)
+    reached = min(scores.shape[1] for scores, _ in parts)
+    return CrossValidation(
+        alphas=np.array(alphas[:reached], dtype=float),
+        refits=list(refits),
+        scores=np.stack([scores[:, :reached] for scores, _ in parts], axis=2),
+        terms=np.stack([terms[:reached] for _, terms in parts], axis=1).astype(float),
+    )
+
+
+def _one_fold(
+    problem: TrainingProblem,
+    alphas: list[float],
+    settings: SearchSettings,
+    fold: Fold,
+    refits: list[str | None],
+    score: ModelScore,
+) -> tuple[FloatArray, NDArray[np.intp]]:
+    """Return the scores of one fold, shape (n_refits, n_points), and its numbers of terms."""
+    train, test = fold
+    part = problem.subset(train)
+    path = compute_path(part, alphas, settings, [], _identity)
+    scores = np.full((len(refits), len(path)), np.nan)
+    known: dict[tuple[str | None, object], float] = {}
+    for j, point in enumerate(path.points):
+        for i, name in enumerate(refits):
+            key = (name, _fingerprint(name, point.model, j))
+            if key not in known:
+                fitted = refit(name, part, point.model)
+                known[key] = np.nan if fitted is None else score(fitted, test)
+            scores[i, j] = known[key]
+    return scores, np.array([point.model.n_terms for point in path.points])
+
+
+def _fingerprint(name: str | None, model: TermModel, position: int) -> object:
+    """Return what a refit depends on: neighbouring alphas often select the same."""
+    return selected_variables(model) if name == "variables" else position
+
+
+def _identity(f: FloatArray) -> FloatArray:
+    return f

@@ -1,0 +1,233 @@
+"""Refits: estimate again after selection.
+
+Selecting and shrinking are two jobs. The alpha that selects the right terms shrinks them too much;
+so the selected terms, or the selected variables, are fitted once more with a penalty of their own.
+The certificate speaks of the convex problem that selected them.
+
+- "ridge": the terms of the hull, in the metric of the chosen zeta.
+- "unpenalised": the same without a penalty, where the terms are few and well conditioned.
+- "variables": all products of the selected variables up to a total degree, term w with weight
+  base^-degree: HKL has found which few variables matter, so that a richer model in these is cheap.
+
+Strengths by leave-one-out (``ridge``).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hikernel.bases import Basis
+from hikernel.bases.design import Design
+from hikernel.engines.protocol import FloatArray, Node
+from hikernel.engines.threads import one_blas_thread
+from hikernel.graphs import node_degree
+from hikernel.selection.model import TermModel
+from hikernel.selection.ridge import RidgeFit, fit_ridge
+from hikernel.selection.training import TrainingProblem
+
+__all__ = ["REFITS", "Fitted", "refit", "refit_is_possible"]
+
+_LEAST_SHARE = 1e-3
+"""Share of the explained variance from which on a variable counts as selected."""
+_MOST_FEATURES = 500
+"""Columns of a refit on the selected variables at most; the total degree is lowered to this."""
+_LARGEST_DEGREE = 6
+_MOST_HULL_FEATURES = 1000
+_ROWS_PER_FEATURE = 3
+"""Rows per column that an unpenalised refit needs."""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A model with the bases it was fitted on.
+
+    Attributes
+    ----------
+    model : TermModel
+        The model.
+    design : Design
+        Its bases; those of a refit on the variables reach a higher degree.
+    refit : str or None
+        How it was estimated after selection.
+    strength : float
+        Relative strength of the refit's penalty; 0 where there is none.
+    """
+
+    model: TermModel
+    design: Design
+    refit: str | None = None
+    strength: float = 0.0
+
+
+def refit_is_possible(problem: TrainingProblem) -> bool:
+    """Whether the loss has refits: smooth, with one output."""
+    return problem.loss.smooth and problem.y.ndim == 1
+
+
+def refit(name: str | None, problem: TrainingProblem, model: TermModel) -> Fitted | None:
+    """Return the refitted model, or None where this refit does not apply to it.
+
+    Parameters
+    ----------
+    name : {None, "ridge", "unpenalised", "variables"}
+        Which refit.
+    problem : TrainingProblem
+        The rows to fit.
+    model : TermModel
+        What was selected.
+    """
+    if name is None:
+        return Fitted(model, problem.design)
+    with one_blas_thread():
+        return REFITS[name](problem, model)
+
+
+def _on_hull(problem: TrainingProblem, model: TermModel, strength: float | None) -> Fitted | None:
+    kept = [i for i, norm in enumerate(model.norms) if norm > 0.0]
+    nodes = [model.nodes[i] for i in kept]
+    width = int(np.sum(model.widths[kept]))
+    if not nodes or width > _MOST_HULL_FEATURES:
+        return None
+    scales = np.repeat(np.sqrt(model.zeta[kept] / np.max(model.zeta[kept])), model.widths[kept])
+    features = problem.engine.features(nodes) * scales
+    fit = fit_ridge(features, problem.y, problem.engine.row_weights, problem.loss, strength)
+    return _assembled(problem, problem.design, nodes, scales * fit.coef, fit, model)
+
+
+def _ridge(problem: TrainingProblem, model: TermModel) -> Fitted | None:
+    found = _on_hull(problem, model, None)
+    return None if found is None else replace(found, refit="ridge")
+
+
+def _unpenalised(problem: TrainingProblem, model: TermModel) -> Fitted | None:
+    if _ROWS_PER_FEATURE * int(np.sum(model.widths)) > problem.engine.n_rows:
+        return None
+    found = _on_hull(problem, model, 0.0)
+    return None if found is None else replace(found, refit="unpenalised")
+
+
+def _variables(problem: TrainingProblem, model: TermModel) -> Fitted | None:
+    chosen = selected_variables(model)
+    if not chosen:
+        return None
+    bases: list[Basis] = list(problem.bases)
+    for m in chosen:
+        bases[m] = _richer(bases[m])
+    rich = problem.design.refitted(problem.X, bases, problem.engine.row_weights, chosen)
+    widths = {m: rich.bases[m].widths for m in chosen}
+    nodes = _products(chosen, widths)
+    if nodes is None:
+        return None
+    engine = rich.engine(problem.X, problem.engine.row_weights, chosen)
+    base = problem.weight_base
+    scales = np.concatenate(
+        [np.full(engine.width(node), base ** -float(node_degree(node))) for node in nodes]
+    )
+    features = engine.features(nodes) * scales
+    fit = fit_ridge(features, problem.y, problem.engine.row_weights, problem.loss)
+    found = _assembled(problem, rich, nodes, scales * fit.coef, fit, model)
+    return replace(found, refit="variables")
+
+
+def selected_variables(model: TermModel) -> tuple[int, ...]:
+    """Return the variables whose terms explain more than a thousandth of what is explained."""
+    share: dict[int, float] = {}
+    for node, part in zip(model.nodes, model.shares, strict=True):
+        for m, _ in node:
+            share[m] = share.get(m, 0.0) + float(part)
+    return tuple(sorted(m for m, part in share.items() if part > _LEAST_SHARE))
+
+
+def _richer(basis: Basis) -> Basis:
+    """Return the basis with the degree of the refit, where it has one."""
+    degree = getattr(basis, "degree", None)
+    if degree is None or degree >= _LARGEST_DEGREE:
+        return basis
+    return replace(basis, degree=_LARGEST_DEGREE)  # type: ignore[type-var]
+
+
+def _products(variables: Sequence[int], widths: dict[int, tuple[int, ...]]) -> list[Node] | None:
+    """Return the products of the variables up to the largest total degree that is affordable."""
+    for degree in range(_LARGEST_DEGREE, 0, -1):
+        nodes: list[Node] = []
+        columns = 0
+        for node in _up_to(variables, widths, degree):
+            columns += int(np.prod([widths[m][j] for m, j in node]))
+            if columns > _MOST_FEATURES:
+                break
+            nodes.append(node)
+        else:
+            return nodes
+    return None
+
+
+def _up_to(
+    variables: Sequence[int], widths: dict[int, tuple[int, ...]], degree: int
+) -> Sequence[Node]:
+    """Return all products of total degree 1 to ``degree``, or enough to see that they are many."""
+    out: list[Node] = [()]
+    for m in variables:
+        levels = range(1, len(widths[m]))
+        grown = [
+            (*node, (m, j))
+            for node, j in itertools.product(out, levels)
+            if node_degree(node) + j <= degree
+        ]
+        out += grown
+        if len(out) > 50 * _MOST_FEATURES:
+            break
+    return sorted(out[1:], key=lambda node: (node_degree(node), node))
+
+
+def _assembled(
+    problem: TrainingProblem,
+    design: Design,
+    nodes: list[Node],
+    coef: FloatArray,
+    fit: RidgeFit,
+    model: TermModel,
+) -> Fitted:
+    """Return the refitted terms as a model in the units of y."""
+    engine = problem.engine if design is problem.design else None
+    if engine is None:
+        variables = {m for node in nodes for m, _ in node}
+        engine = design.engine(problem.X, problem.engine.row_weights, variables)
+    widths = np.array([engine.width(node) for node in nodes])
+    starts = np.concatenate([[0], np.cumsum(widths)[:-1]]).astype(np.intp)
+    blocks = np.split(coef, starts[1:])
+    omega = engine.row_weights
+    variances = []
+    for node, block in zip(nodes, blocks, strict=True):
+        values = engine.apply([node], block)
+        variances.append(float(omega @ (values - float(omega @ values)) ** 2))
+    total = float(np.sum(variances))
+    shares = np.array(variances) / total if total > 0.0 else np.array(variances)
+    known = {node: i for i, node in enumerate(model.nodes)}
+    position = np.array([known.get(node, -1) for node in nodes])
+    return Fitted(
+        replace(
+            model,
+            nodes=nodes,
+            widths=widths,
+            coef=problem.scale * coef,
+            intercept=np.asarray(problem.center + problem.scale * fit.intercept),
+            eta=np.where(position >= 0, model.eta[position], np.nan),
+            zeta=np.where(position >= 0, model.zeta[position], np.nan),
+            norms=problem.scale * np.sqrt(np.add.reduceat(coef**2, starts)),
+            shares=shares,
+        ),
+        design,
+        strength=fit.strength,
+    )
+
+
+REFITS: dict[str, Callable[[TrainingProblem, TermModel], Fitted | None]] = {
+    "ridge": _ridge,
+    "unpenalised": _unpenalised,
+    "variables": _variables,
+}
+"""Refits by name."""

@@ -1,0 +1,215 @@
+"""The functional ANOVA against brute force over the full product of the marginals."""
+
+import itertools
+
+import numpy as np
+import pytest
+from explain.cases import BASES, BUMPS, fitted, make_model
+
+import hikernel.explain.anova as anova_module
+from hikernel.bases import OrthonormalPolynomial, Polynomial
+from hikernel.bases.design import Design
+from hikernel.explain import purified
+
+every_basis = pytest.mark.parametrize("bases", BASES.values(), ids=BASES.keys())
+SETS = [u for order in range(4) for u in itertools.combinations(range(3), order)]
+
+
+def product_grid(X, weights):
+    """All combinations of the values of the columns, shape (N, 3), and their distributions."""
+    values, marginals = [], []
+    for x in X.T:
+        distinct, inverse = np.unique(x[weights > 0], return_inverse=True)
+        mass = np.bincount(inverse, weights[weights > 0])
+        values.append(distinct)
+        marginals.append(mass / mass.sum())
+    return np.array(list(itertools.product(*values))), marginals
+
+
+def average_out(f, marginals, kept):
+    """E[f | x_kept] on the grid, of the shape of f."""
+    for m, marginal in enumerate(marginals):
+        if m not in kept:
+            f = np.broadcast_to(np.expand_dims(np.tensordot(marginal, f, (0, m)), m), f.shape)
+    return f
+
+
+def brute_force(f, marginals):
+    """f_u = sum over w in u of (-1)^|u - w| E[f | x_w], by enumeration."""
+    return {
+        u: sum(
+            (-1) ** (len(u) - len(w)) * average_out(f, marginals, w)
+            for w in SETS
+            if set(w) <= set(u)
+        )
+        for u in SETS
+    }
+
+
+def mean(values, marginals):
+    return float(np.einsum("abc,a,b,c->", values, *marginals))
+
+
+@every_basis
+@pytest.mark.parametrize("seed", [0, 1])
+def test_against_enumeration(bases, seed):
+    X, weights, design, model = fitted(bases, seed)
+    points, marginals = product_grid(X, weights)
+    shape = [len(marginal) for marginal in marginals]
+    f = model.predict(design, points).reshape(shape)
+    expected = brute_force(f, marginals)
+    anova = purified(model, design, X, weights)
+    size = np.abs(f).max()
+
+    effects = dict(zip(anova.sets, anova.effects(points).T, strict=True))
+    np.testing.assert_allclose(anova.mean, expected[()][0, 0, 0], atol=1e-10 * size)
+    for u in SETS[1:]:
+        ours = effects.get(u, np.zeros(len(points))).reshape(shape)
+        np.testing.assert_allclose(ours, expected[u], rtol=0, atol=1e-10 * size)
+        variance = dict(zip(anova.sets, anova.variances, strict=True)).get(u, 0.0)
+        np.testing.assert_allclose(
+            variance, mean(expected[u] ** 2, marginals), rtol=1e-9, atol=1e-12 * size**2
+        )
+    total = mean(f**2, marginals) - mean(f, marginals) ** 2
+    np.testing.assert_allclose(anova.variances.sum(), total, rtol=1e-9)
+
+
+@every_basis
+def test_effects_sum_to_f_have_mean_zero_and_are_orthogonal(bases):
+    X, weights, design, model = fitted(bases)
+    points, marginals = product_grid(X, weights)
+    shape = [len(marginal) for marginal in marginals]
+    anova = purified(model, design, X, weights)
+    effects = anova.effects(points)
+    f = model.predict(design, points)
+    size = np.abs(f).max()
+    np.testing.assert_allclose(anova.mean + effects.sum(axis=1), f, atol=1e-11 * size)
+    grids = [effect.reshape(shape) for effect in effects.T]
+    for u, effect in zip(anova.sets, grids, strict=True):
+        for m in u:
+            np.testing.assert_allclose(
+                np.tensordot(marginals[m], effect, (0, m)), 0.0, atol=1e-11 * size
+            )
+    for left, right in itertools.combinations(grids, 2):
+        assert abs(mean(left * right, marginals)) < 1e-11 * size**2
+
+
+@every_basis
+def test_shares(bases):
+    X, weights, design, model = fitted(bases)
+    anova = purified(model, design, X, weights)
+    shares = anova.shares()
+    np.testing.assert_allclose(shares.sum(), 1.0)
+    assert np.all(shares >= 0.0)
+    for m in range(3):
+        expected = sum(s for u, s in zip(anova.sets, shares, strict=True) if m in u)
+        np.testing.assert_allclose(anova.total_shares()[m], expected)
+    frame = anova.frame(["a", "b", "c"])
+    assert list(frame.columns) == ["variables", "order", "variance", "share"]
+    assert frame["share"].is_monotonic_decreasing
+    variables = anova.variables_frame(["a", "b", "c"])
+    assert np.all(variables["main_share"] <= variables["total_share"] + 1e-15)
+
+
+def test_several_outputs_are_models_of_their_own():
+    X, weights, design, model = fitted(BASES["mixed"], n_outputs=3)
+    together = purified(model, design, X, weights)
+    assert together.mean.shape == (3,)
+    assert together.effects(X).shape == (len(X), len(together.sets), 3)
+    for k in range(3):
+        single = make_model(design, model.nodes)
+        single.coef[:] = model.coef[:, k]
+        single.norms[:] = model.norms
+        alone = purified(single, design, X, weights)
+        np.testing.assert_allclose(together.variances[:, k], alone.variances)
+        np.testing.assert_allclose(together.shares(k), alone.shares())
+        np.testing.assert_allclose(together.effects(X)[:, :, k], alone.effects(X))
+    summed = together.variances.sum(axis=1)
+    np.testing.assert_allclose(together.shares(), summed / summed.sum())
+    np.testing.assert_allclose(together.frame("abc")["variance"].sum(), summed.sum())
+
+
+def test_orthonormal_terms_count_for_their_own_set():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 4))
+    design = Design.fit(X, [OrthonormalPolynomial(4)] * 4, np.ones(500))
+    model = make_model(design, [((0, 2), (1, 3)), ((0, 1),), ((0, 4), (1, 1))])
+    anova = purified(model, design, X)
+    assert anova.sets == [(0,), (0, 1)]
+    squares = model.coef**2
+    np.testing.assert_allclose(anova.variances, [squares[1], squares[0] + squares[2]], rtol=1e-10)
+
+
+def test_powers_spread_over_subsets():
+    X = np.random.default_rng(0).normal(size=(400, 2))
+    design = Design.fit(X, [Polynomial(2)] * 2, np.ones(400))
+    model = make_model(design, [((0, 2), (1, 2))])
+    assert purified(model, design, X).sets == [(0,), (1,), (0, 1)]
+
+
+def test_weights_equal_repeated_rows():
+    X, weights, design, model = fitted(BASES["mixed"])
+    weighted = purified(model, design, X, weights)
+    repeated = purified(model, design, np.repeat(X, weights.astype(int), axis=0))
+    np.testing.assert_allclose(weighted.variances, repeated.variances, rtol=1e-12)
+    np.testing.assert_allclose(weighted.mean, repeated.mean)
+
+
+def test_chunks_make_no_difference(monkeypatch):
+    X, weights, design, model = fitted(BASES["mixed"])
+    whole = purified(model, design, X, weights)
+    effects = whole.effects(X)
+    monkeypatch.setattr(anova_module, "_CHUNK_NUMBERS", 20)
+    parts = purified(model, design, X, weights)
+    np.testing.assert_allclose(parts.variances, whole.variances, rtol=1e-11)
+    np.testing.assert_allclose(parts.effects(X), effects, rtol=1e-10, atol=1e-12)
+
+
+def test_chosen_sets():
+    X, weights, design, model = fitted(BASES["polynomial"])
+    anova = purified(model, design, X, weights)
+    chosen = anova.effects(X, [(0, 1), (2,), (1, 5)])
+    position = [anova.sets.index(u) for u in [(0, 1), (2,)]]
+    np.testing.assert_array_equal(chosen[:, :2], anova.effects(X)[:, position])
+    assert not np.any(chosen[:, 2])
+
+
+def test_many_variables_are_no_burden():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 400))
+    design = Design.fit(X, [Polynomial(2)] * 400, np.ones(100))
+    pairs = itertools.pairwise(range(300))
+    model = make_model(design, [((a, 2), (b, 1)) for a, b in pairs])
+    anova = purified(model, design, X)
+    assert len(anova.sets) <= 300 + 299
+    f = model.predict(design, X)
+    np.testing.assert_allclose(anova.mean + anova.effects(X).sum(axis=1), f, rtol=0, atol=1e-9)
+
+
+def test_constant_models_have_no_shares():
+    X, weights, design, _ = fitted(BASES["orthonormal"])
+    for outputs in (None, 2):
+        model = make_model(design, [()], n_outputs=outputs)
+        anova = purified(model, design, X, weights)
+        assert anova.sets == []
+        np.testing.assert_allclose(anova.mean, model.predict(design, X)[0])
+        assert anova.frame("abc").empty
+        assert not np.any(anova.total_shares())
+        assert anova.effects(X).shape == (len(X), 0, *np.shape(anova.mean))
+
+
+@pytest.mark.parametrize("bases", BUMPS.values(), ids=BUMPS.keys())
+def test_bumps_are_refused(bases):
+    X, weights, design, model = fitted(bases)
+    with pytest.raises(ValueError, match="constant_level=True"):
+        purified(model, design, X, weights)
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [(np.ones(3), "shape"), (-np.ones(40), "zero or positive"), (np.zeros(40), "not all zero")],
+)
+def test_bad_weights(weights, message):
+    X, _, design, model = fitted(BASES["orthonormal"])
+    with pytest.raises(ValueError, match=message):
+        purified(model, design, X, weights)

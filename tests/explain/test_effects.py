@@ -1,0 +1,109 @@
+"""Effects add up to the prediction, term by term, for every basis."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from explain.cases import BASES, BUMPS, fitted, make_model
+
+import hikernel.explain.effects as effects_module
+from hikernel import HKLClassifier, HKLRegressor
+from hikernel.explain import effects_frame, kept_terms, purified, term_effects, terms_frame
+
+EPS = np.finfo(float).eps
+every_basis = pytest.mark.parametrize(
+    "bases", [*BASES.values(), *BUMPS.values()], ids=[*BASES, *BUMPS]
+)
+
+
+def assert_adds_up(model, design, X):
+    """Equal to predict within 4 units in the last place of the sum of magnitudes."""
+    effects = term_effects(model, design, X)
+    total = model.intercept + effects.sum(axis=1)
+    size = np.abs(model.intercept) + np.abs(effects).sum(axis=1)
+    widest = int(max(model.widths))  # a wide term is itself a sum with cancellation
+    assert np.all(np.abs(total - model.predict(design, X)) <= (4 + 2 * widest) * EPS * (1 + size))
+
+
+@every_basis
+@pytest.mark.parametrize("n_outputs", [None, 1, 3])
+def test_effects_add_up(bases, n_outputs):
+    X, _, design, model = fitted(bases, n_outputs=n_outputs)
+    assert_adds_up(model, design, X)
+    shape = (len(X), model.n_terms) if n_outputs is None else (len(X), model.n_terms, n_outputs)
+    assert term_effects(model, design, X).shape == shape
+
+
+@every_basis
+def test_an_effect_is_the_prediction_of_its_term_alone(bases):
+    X, _, design, model = fitted(bases)
+    kept = kept_terms(model)
+    effects = term_effects(model, design, X)
+    for t, node in enumerate(kept.nodes):
+        alone = make_model(design, [node])
+        alone.coef[:] = kept.blocks[t]
+        expected = alone.predict(design, X) - alone.intercept
+        np.testing.assert_allclose(effects[:, t], expected, rtol=1e-9, atol=1e-9)
+
+
+def test_chunks_make_no_difference(monkeypatch):
+    X, _, design, model = fitted(BASES["mixed"])
+    whole = term_effects(model, design, X)
+    monkeypatch.setattr(effects_module, "_CHUNK_NUMBERS", 600)
+    np.testing.assert_allclose(term_effects(model, design, X), whole, rtol=1e-13, atol=1e-13)
+
+
+def test_a_model_without_terms():
+    X, _, design, _ = fitted(BASES["orthonormal"])
+    model = make_model(design, [(), ((0, 1),)], empty=[(), ((0, 1),)])
+    assert term_effects(model, design, X).shape == (len(X), 0)
+    assert effects_frame(model, design, X, ["a", "b", "c"]).columns.tolist() == ["intercept"]
+    assert terms_frame(model, ["a", "b", "c"]).empty
+
+
+def test_rows_that_overflow_are_named():
+    X, _, design, model = fitted(BASES["polynomial"])
+    X = X.copy()
+    X[7, 0] = 1e300
+    with pytest.raises(ValueError, match="Row 7 of X"):
+        term_effects(model, design, X)
+
+
+def test_frame_of_one_output():
+    X = np.random.default_rng(0).uniform(-1, 1, size=(200, 3))
+    y = X[:, 0] + 2 * X[:, 1] * X[:, 2]
+    estimator = HKLRegressor(alpha=1e-3).fit(X, y)
+    index = pd.Index(range(100, 300), name="row")
+    frame = effects_frame(estimator._model, estimator._design, X, ["a", "b", "c"], index=index)
+    assert frame.columns[0] == "intercept"
+    assert "b * c" in frame.columns
+    assert frame.index.equals(index)
+    assert np.all(frame["intercept"] == estimator.intercept_)
+    np.testing.assert_allclose(frame.sum(axis=1), estimator.predict(X), rtol=1e-14, atol=1e-14)
+
+
+def test_frame_of_several_outputs():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(300, 3))
+    y = np.array(["low", "middle", "high"])[np.digitize(X[:, 0], [-0.3, 0.3])]
+    classifier = HKLClassifier(alpha=1e-2).fit(X, y)
+    frame = effects_frame(
+        classifier._model, classifier._design, X, ["a", "b", "c"], classifier.classes_
+    )
+    assert frame.columns.names == ["output", "term"]
+    f = classifier.decision_function(X)
+    for k, label in enumerate(classifier.classes_):
+        assert frame[label].columns[0] == "intercept"
+        np.testing.assert_allclose(frame[label].sum(axis=1), f[:, k], rtol=1e-13, atol=1e-13)
+    assert_adds_up(classifier._model, classifier._design, X)
+
+
+def test_terms_frame_lists_kept_terms_by_share():
+    X, weights, design, model = fitted(BASES["orthonormal"])
+    anova = purified(model, design, X, weights)
+    frame = terms_frame(model, ["a", "b", "c"], anova)
+    assert len(frame) == model.n_terms
+    assert frame["share"].is_monotonic_decreasing
+    by_set = dict(zip(anova.frame("abc")["variables"], anova.frame("abc")["share"], strict=True))
+    for variables, share in zip(frame["variables"], frame["set_share"], strict=True):
+        assert share == by_set.get(variables, 0.0)
+    assert "set_share" not in terms_frame(model, ["a", "b", "c"])

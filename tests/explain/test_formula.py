@@ -1,0 +1,183 @@
+"""The formula's numbers, and the numbers of its text, reproduce the prediction."""
+
+import re
+
+import numpy as np
+import pytest
+from explain.cases import BASES, BUMPS, POLYNOMIAL, fitted, make_model
+
+from hikernel import HKLClassifier, HKLRegressor
+from hikernel.bases import Gaussian, OrthonormalPolynomial, Polynomial
+from hikernel.bases.categorical import Categorical
+from hikernel.bases.design import Design
+from hikernel.explain import formula, formula_terms
+
+NAMES = ["age", "year of birth", "dose (mg)"]
+every_basis = pytest.mark.parametrize(
+    "bases", [*BASES.values(), *BUMPS.values()], ids=[*BASES, *BUMPS]
+)
+
+
+def evaluate_text(text, X, names):
+    """Evaluate a formula as a reader would: replace names by numbers, then Python."""
+    sides, _, legend = text.partition("\n\nwhere\n")
+    values = {}
+    for line in legend.splitlines():
+        found = re.fullmatch(r"  ([zr]\((.*?)\)) = \((.*) ([+-]) (\S+)\) / (\S+)", line)
+        if found:
+            what, name, inner, sign, center, scale = found.groups()
+            column = X[:, names.index(name)] if inner == name else values[inner]
+            values[what] = (
+                column - float(sign.replace("-", "") + center)
+                if sign == "-"
+                else column + float(center)
+            ) / float(scale)
+    out = {}
+    for side in re.split(r"\n(?! )", sides):
+        label, _, expression = side.replace("\n", " ").partition(" = ")
+        for i, what in enumerate(sorted(values, key=len, reverse=True)):
+            expression = expression.replace(what, f"v[{i}]")
+        v = [values[what] for what in sorted(values, key=len, reverse=True)]
+        out[label] = eval(expression.replace("^", "**"), {"v": v}) + np.zeros(len(X))
+    return out
+
+
+@every_basis
+@pytest.mark.parametrize("n_outputs", [None, 3])
+def test_the_numbers_reproduce_the_prediction(bases, n_outputs):
+    X, _, design, model = fitted(bases, n_outputs=n_outputs)
+    terms = formula_terms(model, design)
+    f = model.predict(design, X)
+    np.testing.assert_allclose(terms.evaluate(X), f, rtol=0, atol=1e-12 * np.abs(f).max())
+    new = X + 0.3 * X.std(axis=0)
+    g = model.predict(design, new)
+    np.testing.assert_allclose(terms.evaluate(new), g, rtol=0, atol=1e-11 * np.abs(g).max())
+    assert terms.text(NAMES).startswith("f = " if n_outputs is None else "f[0] = ")
+
+
+@pytest.mark.parametrize("name", POLYNOMIAL)
+@pytest.mark.parametrize("digits", [15, 8, 5])
+def test_the_text_reproduces_the_prediction(name, digits):
+    X, _, design, model = fitted(BASES[name])
+    terms = formula_terms(model, design)
+    assert terms.exact
+    text = formula(model, design, NAMES, digits)
+    f = model.predict(design, X)
+    ours = evaluate_text(text, X, NAMES)["f"]
+    tol = 10.0 ** (1 - digits) * terms.cancellation(X)
+    assert tol < 10.0 ** (4 - digits)  # three digits are lost at most
+    np.testing.assert_allclose(ours, f, rtol=0, atol=tol * np.abs(f).max())
+
+
+def test_an_estimator_on_data_written_out():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 3)) * [10, 4, 1] + [40, 1990, 0]
+    y = X[:, 0] + 0.1 * X[:, 0] * (X[:, 1] - 1990) + 0.1 * rng.normal(size=300)
+    model = HKLRegressor(alpha=1e-3).fit(X, y)
+    text = formula(model._model, model._design, NAMES, digits=12)
+    np.testing.assert_allclose(evaluate_text(text, X, NAMES)["f"], model.predict(X), rtol=1e-9)
+    assert "z(year of birth) = (year of birth - 19" in text
+    # Four digits of the scale, 4 years: the centre needs seven digits, 1990 would be wrong.
+    short = formula(model._model, model._design, NAMES, digits=4)
+    center = float(re.search(r"year of birth - (\S+)\)", short)[1])
+    assert abs(center - X[:, 1].mean()) < 1e-3
+    assert max(map(len, short.splitlines())) <= 100
+
+
+def test_a_formula_per_class():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(300, 3))
+    y = np.array(["low", "middle", "high"])[np.digitize(X[:, 0], [-0.3, 0.3])]
+    model = HKLClassifier(alpha=1e-2).fit(X, y)
+    text = formula(model._model, model._design, NAMES, 12, model.classes_)
+    values = evaluate_text(text, X, NAMES)
+    assert list(values) == list(model.classes_)
+    f = model.decision_function(X)
+    for k, label in enumerate(model.classes_):
+        np.testing.assert_allclose(values[label], f[:, k], rtol=0, atol=1e-9)
+    with pytest.raises(ValueError, match="3 outputs"):
+        formula(model._model, model._design, NAMES, outputs=["one"])
+
+
+def test_symmetric_columns_have_no_odd_powers():
+    x = np.repeat(np.linspace(-1, 1, 9), 3)
+    X = np.column_stack([x, x])
+    design = Design.fit(X, [OrthonormalPolynomial(4)] * 2, np.ones(len(X)))
+    model = make_model(design, [((0, 2),), ((1, 4),)])
+    powers = {f.power for product in formula_terms(model, design).products for f in product}
+    assert powers == {2, 4}
+
+
+@pytest.mark.parametrize("degree", [1, 2, 4, 8])
+@pytest.mark.parametrize("wild", [5.0, 1e4, 1e6])
+def test_wild_values(degree, wild):
+    x = np.append(np.random.default_rng(0).normal(size=999), wild)
+    X = np.column_stack([x, x[::-1]])
+    design = Design.fit(X, [OrthonormalPolynomial(degree)] * 2, np.ones(len(X)))
+    top = design.max_levels[0]
+    model = make_model(design, [((0, j),) for j in range(1, top + 1)] + [((0, top), (1, 1))])
+    f = model.predict(design, X)
+    terms = formula_terms(model, design)
+    # A sum of powers would lose all digits from degree 4 on with the wildest value.
+    assert terms.cancellation(X) < 1e7
+    assert terms.exact == (wild == 5.0 or degree == 1 or (degree, wild) == (2, 1e4))
+    assert ("p2(age): level 2, polynomial" in terms.text(NAMES)) == (wild == 1e6 and degree > 1)
+    tol = 1e-14 * terms.cancellation(X)
+    np.testing.assert_allclose(terms.evaluate(X), f, rtol=0, atol=tol * np.abs(f).max())
+
+
+def test_other_levels_are_named_and_explained():
+    _, _, design, _ = fitted(BASES["mixed"])
+    nodes = [((0, 1),), ((0, 1), (1, 2)), ((1, 1), (2, 2)), ((1, 2),)]
+    text = formula(make_model(design, nodes), design, NAMES)
+    assert "*h1(age)" in text
+    assert "*h2(age, year of birth)" in text
+    assert "z(year of birth)*z(dose (mg))^2" in text
+    assert "h1: the term age, 4 columns with coefficients of norm one" in text
+    assert "(of the basis Indicators; smooth part of a cubic spline)" in text
+    assert not formula_terms(make_model(design, nodes), design).exact
+
+
+def test_single_levels_of_kernels_are_named():
+    _, _, design, _ = fitted(BASES["gaussian-cut"])
+    text = formula(make_model(design, [((0, 1),), ((0, 2), (1, 1))]), design, NAMES)
+    assert "*g2(age)*g1(year of birth)" in text
+    assert "g2(age): level 2, Mehler function of the Gaussian kernel" in text
+
+
+def test_bumps_are_said_once():
+    X, weights, _, _ = fitted(BASES["polynomial"])
+    bump = Gaussian(2, remainder=False)
+    design = Design.fit(X, [bump] * 3, weights)
+    text = formula(make_model(design, [(), ((0, 1),)]), design, NAMES)
+    assert "*bumps" in text
+    assert "*g1(age)\n" in text
+    assert text.endswith("of each variable that it does not name")
+    some = Design.fit(X, [bump, Polynomial(2), Polynomial(2)], weights)
+    text = formula(make_model(some, [((1, 1),)]), some, NAMES)
+    assert text.endswith("does not name among age")
+
+
+def test_constant_models_and_bad_digits():
+    _, _, design, _ = fitted(BASES["orthonormal"])
+    model = make_model(design, [()], empty=[()])
+    assert formula(model, design, NAMES) == "f = 0.7"
+    with pytest.raises(ValueError, match="digits"):
+        formula(model, design, NAMES, digits=0)
+
+
+def test_functions_of_categories_are_tables():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(0, 3, 60), rng.integers(0, 2, 60)]).astype(float)
+    design = Design.fit(X, [Categorical()] * 2, np.ones(60))
+    model = make_model(design, [((0, 1),), ((1, 1),), ((0, 1), (1, 1))])
+    labels = {0: {0.0: "red", 1.0: "green", 2.0: "blue"}}
+    text = formula(model, design, ["colour", "sex"], 12, categories=labels)
+    number = float(re.search(r"(\S+)\*h1\(colour\)", text)[1])
+    coefs = model.coef[:2]
+    for code, label in labels[0].items():
+        value = float(re.search(rf"(\S+) for {label}", text)[1])
+        expected = design.bases[0].transform([code])[1][0] @ coefs
+        np.testing.assert_allclose(number * value, expected, rtol=1e-10)
+    assert re.search(r"c1\(sex\): \S+ for 0, \S+ for 1, 0 for others", text)
+    assert "h2: the term colour * sex, 2 columns" in text
