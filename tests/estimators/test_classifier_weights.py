@@ -206,3 +206,12 @@ def test_only_constant_columns_give_the_larger_class(loss):
 def test_two_rows_are_enough(loss):
     model = HKLClassifier(0.01, loss=loss).fit([[0.0], [1.0]], ["a", "b"])
     np.testing.assert_array_equal(model.predict([[0.0], [1.0]]), ["a", "b"])
+
+
+def test_a_rare_class_among_many_rows_with_the_hinge():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (5000, 5))
+    signal = X[:, 0] + 2 * X[:, 1] * X[:, 2] + 0.3 * rng.standard_normal(5000)
+    y = signal > np.quantile(signal, 0.99)
+    model = HKLClassifier(1e-3, loss="hinge", certify="none").fit(X, y)
+    assert len(model.nodes_) > 1

@@ -296,3 +296,22 @@ def test_both_searches_agree(loss, search):
     reference = HKLRegressor(0.02, loss=loss, degree=2).fit(X, y)
     slack = model.certificate_.gap + reference.certificate_.gap
     assert abs(model.certificate_.objective - reference.certificate_.objective) <= slack
+
+
+@pytest.mark.parametrize("level", [0.99, 0.01])
+def test_extreme_quantiles_of_many_rows_are_fitted(level):
+    rng = np.random.default_rng(1)
+    X = rng.uniform(-1, 1, (3000, 3))
+    y = X[:, 0] + 2 * X[:, 1] * X[:, 2] + 0.3 * rng.standard_normal(3000)
+    model = HKLRegressor(0.001, loss=Quantile(level), certify="none").fit(X, y)
+    assert len(model.nodes_) > 1
+    assert abs(np.mean(y <= model.predict(X)) - level) < 0.01
+
+
+def test_a_row_that_carries_the_objective_is_named():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (200, 2))
+    y = X[:, 0] + 0.1 * rng.standard_normal(200)
+    y[17] = 1e6
+    with pytest.warns(UserWarning, match="Row 17 carries more than half"):
+        HKLRegressor(0.003, loss="huber").fit(X, y)

@@ -94,3 +94,9 @@ def test_the_objective_of_a_solved_hull_is_written_out_from_the_rows():
     norm = omega(small.grid, nodes, np.abs(coef))
     assert float(solved.intercept) == pytest.approx(b, abs=1e-12)
     assert solved.objective == pytest.approx(loss + 0.5 * 0.01 * norm**2, rel=1e-12)
+
+
+@pytest.mark.parametrize("objective", [float("nan"), float("inf"), -0.4])
+def test_numbers_that_cannot_be_are_not_certified(objective):
+    odd = Certificate(objective, -0.5, 1e-3, "exact", "", 1, 1, 1)
+    assert not odd.certified

@@ -67,3 +67,33 @@ def test_with_a_limit_the_most_promising_levels_come_first(monkeypatch):
     opened = bounds.open_prefixes(alpha, 0.0)
     best = np.argsort(-bounds._bounds(alpha), kind="stable")[:3]
     assert opened == [(problem.engine.level_pairs[i],) for i in best]
+
+
+def test_with_a_limit_every_level_gets_its_turn(monkeypatch):
+    problem = small_problem(OrthonormalPolynomial(3), 3, n=50, p=5).search
+    monkeypatch.setattr(screen, "_MOST_SCORES", 5 * 50 * 15)
+    alpha = problem.engine.row_weights * np.random.default_rng(0).standard_normal(50)
+    bounds = PairScreen(problem.engine, problem.graph)
+    prefixes, true = largest_scores(problem, alpha)
+    level = float(true.max()) * (1.0 + 1e-9)
+    seen = set()
+    for _ in range(4):
+        opened = bounds.open_prefixes(alpha, level)
+        assert len(opened) <= 5
+        seen.update(opened)
+        bounds.update(alpha, opened, np.array([true[prefixes.index(v)] for v in opened]))
+    assert bounds.open_prefixes(alpha, level) == []  # all are settled, each looked at once
+    assert len(seen) > 5
+
+
+def test_old_references_are_forgotten_safely():
+    problem = small_problem(OrthonormalPolynomial(3), 1, n=60, p=4).search
+    bounds = PairScreen(problem.engine, problem.graph)
+    rng = np.random.default_rng(0)
+    for step in range(12):
+        alpha = problem.engine.row_weights * rng.standard_normal(60)
+        prefixes, true = largest_scores(problem, alpha)
+        some = [v for i, v in enumerate(prefixes) if i % 3 == step % 3]
+        bounds.update(alpha, some, np.array([true[prefixes.index(v)] for v in some]))
+        alpha = alpha + 0.01 * problem.engine.row_weights * rng.standard_normal(60)
+        assert np.all(bounds._bounds(alpha) ** 2 >= largest_scores(problem, alpha)[1] * (1 - 1e-9))
