@@ -53,6 +53,8 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/path_real_data.py --certify
 	$(BIN)/python benchmarks/recovery.py
+	$(BIN)/python benchmarks/classification.py --speed
+	-$(BIN)/python benchmarks/classification.py --n-jobs 2
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

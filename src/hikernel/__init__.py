@@ -15,7 +15,9 @@ if TYPE_CHECKING:
         HKLRegressor,
         HKLRegressorCV,
         hkl_path,
+        stability_selection,
     )
+    from hikernel.persistence import load
 
 __all__ = [
     "HKLClassifier",
@@ -24,10 +26,19 @@ __all__ = [
     "HKLRegressorCV",
     "__version__",
     "hkl_path",
+    "load",
+    "stability_selection",
 ]
 
-_HOMES = dict.fromkeys(
-    ["HKLClassifier", "HKLClassifierCV", "HKLRegressor", "HKLRegressorCV", "hkl_path"],
+_HOMES = {"load": "hikernel.persistence"} | dict.fromkeys(
+    [
+        "HKLClassifier",
+        "HKLClassifierCV",
+        "HKLRegressor",
+        "HKLRegressorCV",
+        "hkl_path",
+        "stability_selection",
+    ],
     "hikernel.estimators",
 )
 

@@ -22,19 +22,17 @@ def with_value(array, value):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ((with_value(X, np.nan), Y), "contains NaN"),
         ((with_value(X, np.inf), Y), "infinity"),
         ((X, with_value(Y, np.nan)), "contains NaN"),
         ((X, with_value(Y, -np.inf)), "infinity"),
         ((X[:1], Y[:1]), "minimum of 2"),
-        ((X[:0], Y[:0]), "minimum of 2"),
+        ((X[:0], Y[:0]), "0 sample"),
         ((X[:, :0], Y), "0 feature"),
         ((X[:, 0], Y), "Reshape your data"),
-        ((X[None], Y), "dim 3"),
+        ((X[None], Y), r"3 dimension\(s\)"),
         ((X, Y[:-1]), "inconsistent numbers of samples"),
         ((X, np.stack([Y, Y], 1)), "1d array"),
         ((X, None), "requires y"),
-        ((np.array([["a", "b"], ["c", "d"]]), Y[:2]), "OneHotEncoder"),
         ((X.astype(complex), Y), "Complex data"),
         ((X, np.array(["low", "high"] * 30)), "OneHotEncoder"),
         ((X, Y, ["heavy"] * 60), "OneHotEncoder"),
@@ -171,13 +169,13 @@ def test_predicting_other_columns_is_refused():
     model = HKLRegressor(0.01).fit(X, Y)
     with pytest.raises(ValueError, match="expecting 3 features"):
         model.predict(X[:, :2])
-    with pytest.raises(ValueError, match="contains NaN"):
-        model.predict(with_value(X, np.nan))
+    with pytest.raises(ValueError, match="infinity"):
+        model.predict(with_value(X, np.inf))
 
 
 def test_predicting_text_says_what_to_do():
     model = HKLRegressor(0.01).fit(X, Y)
-    with pytest.raises(ValueError, match="OneHotEncoder"):
+    with pytest.raises(ValueError, match="'x0' is a column of numbers, but holds the text 'a'"):
         model.predict([["a", "b", "c"]])
 
 

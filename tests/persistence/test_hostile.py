@@ -267,10 +267,14 @@ NODE = {"tuple": [{"tuple": [0, 1]}]}
 @pytest.mark.parametrize(
     ("names", "value", "match"),
     [
-        (["n_features_in"], 4, "4 columns, 3 bases"),
-        (["n_features_in"], "3", "wrong type"),
-        (["feature_names_in"], ["a"], "names of its columns"),
-        (["feature_names_in"], [1, 2, 3], "wrong type"),
+        (["columns", "n_features_in"], 4, "names of its columns"),
+        (["columns", "n_features_in"], "3", "wrong type"),
+        (["columns", "feature_names_in"], {"tuple": ["a"]}, "names of its columns"),
+        (["columns", "feature_names_in"], {"tuple": [1, 2, 3]}, "wrong type"),
+        (["columns", "names"], {"tuple": ["a", "b", "b"]}, "kinds of its columns"),
+        (["columns", "kinds"], {"tuple": ["number", "number", "date"]}, "wrong type"),
+        (["columns", "kinds"], {"tuple": ["number", "number", "category"]}, "its categories"),
+        (["basis_notes"], {"tuple": []}, "notes on its bases"),
         (["classes"], {"objects": [[2], ["a", "b"]]}, "not one of a regressor"),
         (["loss"], {"object": ["LogLoss", {}]}, "not one of a regressor"),
         (["loss"], {"object": ["Huber", {"delta": {"float": "7ff8000000000000"}}]}, "Huber cannot"),

@@ -6,22 +6,25 @@ import warnings
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from hikernel.bases.parameters import check_integer, check_optional_integer
 from hikernel.engines.protocol import FloatArray
 from hikernel.errors import CertificateWarning, ConvergenceWarning
+from hikernel.estimators.choices import choices_frame, choose_bases
+from hikernel.estimators.explanations import Explanations
 from hikernel.estimators.progress import SearchProgress
 from hikernel.estimators.validation import (
     check_number,
     check_search,
     check_target_scale,
-    feature_names,
-    resolve_bases,
-    text_explained,
+    check_training_data,
+    read_new_rows,
     warn_of_lost_columns,
 )
+from hikernel.frames import ColumnTable
 from hikernel.losses import Loss
 from hikernel.selection import Fitted, SearchSettings, TermModel, TrainingProblem
 
@@ -31,8 +34,19 @@ _FEW_ROWS = 20
 """Rows up to which a single one may well carry most of the objective."""
 
 
-class HKLEstimator(BaseEstimator):  # type: ignore[misc]  # untyped base
+class HKLEstimator(Explanations, BaseEstimator):  # type: ignore[misc]  # untyped base
     """Base of the estimators; subclasses set the parameters and read y."""
+
+    columns_: ColumnTable
+    _basis_notes: tuple[tuple[str, str], ...]
+
+    def __sklearn_tags__(self) -> Any:
+        """Say to scikit-learn which tables are understood."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
 
     def _check_parameters(self) -> SearchSettings:
         check_integer("degree", self.degree, 1)
@@ -49,23 +63,43 @@ class HKLEstimator(BaseEstimator):  # type: ignore[misc]  # untyped base
             self.random_state,
         )
 
+    def _check_data(
+        self, X: Any, y: Any, sample_weight: Any, *, labels: bool = False
+    ) -> tuple[FloatArray, NDArray[Any], FloatArray]:
+        """Return the matrix of X, y and the weights, and keep what is known of the columns."""
+        data = check_training_data(
+            X, y, sample_weight, self.categorical, labels=labels, estimator=self
+        )
+        self._keep_columns(data.columns)
+        return data.X, data.y, data.weights
+
+    def _keep_columns(self, columns: ColumnTable) -> None:
+        """Set the fitted attributes that describe the columns of X."""
+        self.columns_ = columns
+        self.n_features_in_ = columns.n_features_in
+        if columns.feature_names_in is not None:
+            self.feature_names_in_ = np.array(columns.feature_names_in, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
     def _training_problem(
         self, X: FloatArray, y: FloatArray, weights: FloatArray, loss: Loss
     ) -> TrainingProblem:
         """Return the fitted bases and the rows, and warn of columns that are lost."""
-        names = feature_names(self)
+        choices = choose_bases(self.basis, self.degree, self.columns_)
+        self._basis_notes = tuple(choice.note for choice in choices)
         problem = TrainingProblem.make(
             X,
             y,
             weights,
-            resolve_bases(self.basis, self.degree, X.shape[1], names),
+            [choice.basis for choice in choices],
             loss,
             max_order=self.max_order,
             weight_base=self.weight_base,
             root_weight=self.root_weight,
         )
         check_target_scale(problem.scale)
-        warn_of_lost_columns(X[problem.used], problem.design, names)
+        warn_of_lost_columns(X[problem.used], problem.design, self.columns_.names)
         return problem
 
     def _fit_terms(
@@ -116,7 +150,8 @@ class HKLEstimator(BaseEstimator):  # type: ignore[misc]  # untyped base
         self.certificate_ = model.certificate
         self.history_ = model.history
         self.n_iter_ = len(model.history)
-        self.hull_ = model.frame(feature_names(self))
+        self.hull_ = model.frame(self.columns_.names)
+        self.basis_choices_ = choices_frame(self._basis_notes, self.columns_, self.bases_)
 
     def _warn(self, model: TermModel) -> None:
         if not model.status.ok:
@@ -127,6 +162,4 @@ class HKLEstimator(BaseEstimator):  # type: ignore[misc]  # untyped base
     def _decide(self, X: Any) -> FloatArray:
         """Return f(x) for the rows of X, shape (n,) or (n, k)."""
         check_is_fitted(self)
-        with text_explained():
-            X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self._model.predict(self._design, X)
+        return self._model.predict(self._design, read_new_rows(self, X))

@@ -12,7 +12,6 @@ from sklearn.base import ClassifierMixin
 from hikernel.engines.protocol import FloatArray
 from hikernel.estimators.base import HKLEstimator
 from hikernel.estimators.labels import Labels, weigh_classes
-from hikernel.estimators.validation import check_labelled_data
 from hikernel.losses import LogLoss
 
 __all__ = ["ClassPredictions", "HKLClassifier"]
@@ -28,7 +27,7 @@ class ClassPredictions(ClassifierMixin, HKLEstimator):  # type: ignore[misc]  # 
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             Rows with the columns of the training data.
 
         Returns
@@ -42,7 +41,7 @@ class ClassPredictions(ClassifierMixin, HKLEstimator):  # type: ignore[misc]  # 
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             Rows with the columns of the training data.
 
         Returns
@@ -104,8 +103,8 @@ class HKLClassifier(ClassPredictions):
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply ``sample_weight``; "balanced" gives every class
         the same total.
-    basis, degree, max_order, weight_base, root_weight, search, max_kernels, tol, certify, \
-time_budget, random_state, verbose
+    basis, categorical, degree, max_order, weight_base, root_weight, search, max_kernels, tol, \
+certify, time_budget, random_state, verbose
         As for :class:`~hikernel.HKLRegressor`.
 
     Attributes
@@ -118,8 +117,8 @@ time_budget, random_state, verbose
         b.
     dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         Dual variables.
-    hull_, certificate_, nodes_, graph_, bases_, loss_, history_, n_iter_, n_features_in_, \
-feature_names_in_
+    hull_, certificate_, nodes_, graph_, bases_, basis_choices_, columns_, loss_, history_, \
+n_iter_, n_features_in_, feature_names_in_
         As for :class:`~hikernel.HKLRegressor`.
 
     Examples
@@ -143,6 +142,7 @@ feature_names_in_
         loss: Any = "log_loss",
         class_weight: Any = None,
         basis: Any = "auto",
+        categorical: Any = None,
         degree: int = 4,
         max_order: int | None = None,
         weight_base: float = 2.0,
@@ -159,6 +159,7 @@ feature_names_in_
         self.loss = loss
         self.class_weight = class_weight
         self.basis = basis
+        self.categorical = categorical
         self.degree = degree
         self.max_order = max_order
         self.weight_base = weight_base
@@ -176,8 +177,9 @@ feature_names_in_
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Numbers, no missing values. No scaling is needed.
+        X : array-like or data frame of shape (n_samples, n_features)
+            Numbers, booleans and categories, with or without missing values. No scaling is
+            needed.
         y : array-like of shape (n_samples,)
             Labels of any type.
         sample_weight : array-like of shape (n_samples,), optional
@@ -189,7 +191,7 @@ feature_names_in_
             The fitted estimator.
         """
         settings = self._check_parameters()
-        X, y, weights = check_labelled_data(self, X, y, sample_weight)
+        X, y, weights = self._check_data(X, y, sample_weight, labels=True)
         labels, target = Labels.of(y, weights, self.loss)
         weights = weigh_classes(weights, y, self.class_weight)
         self._labels = labels

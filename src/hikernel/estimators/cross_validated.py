@@ -16,7 +16,8 @@ from hikernel.bases.parameters import check_integer
 from hikernel.engines.protocol import FloatArray
 from hikernel.estimators.base import HKLEstimator
 from hikernel.estimators.progress import PathProgress
-from hikernel.estimators.validation import check_choice, check_number, feature_names
+from hikernel.estimators.validation import check_choice, check_number
+from hikernel.frames import take_rows
 from hikernel.losses import Loss
 from hikernel.reduced import WarmStart
 from hikernel.selection import (
@@ -53,17 +54,22 @@ class LossScore:
 
 @dataclass(frozen=True)
 class ScorerScore:
-    """A scikit-learn scorer, asked about a fitted copy of the estimator."""
+    """A scikit-learn scorer, asked about a fitted copy of the estimator.
+
+    It is given rows of the table of the user, not of its matrix.
+    """
 
     estimator: CrossValidatedEstimator
     problem: TrainingProblem
     scorer: Callable[..., float]
+    table: Any
     labels: NDArray[Any]
 
     def __call__(self, fitted: Fitted, rows: NDArray[np.intp]) -> float:
         """Return the score of a model on some rows."""
         model = self.estimator._with_model(self.problem, fitted)
-        return float(self.scorer(model, self.problem.X[rows], self.labels[rows]))
+        where = np.flatnonzero(self.problem.used)[rows]
+        return float(self.scorer(model, take_rows(self.table, where), self.labels[where]))
 
 
 class CrossValidatedEstimator(HKLEstimator):
@@ -85,6 +91,7 @@ class CrossValidatedEstimator(HKLEstimator):
 
     def _fit_cv(
         self,
+        table: Any,
         X: FloatArray,
         y: FloatArray,
         labels: NDArray[Any],
@@ -97,7 +104,7 @@ class CrossValidatedEstimator(HKLEstimator):
         began = time.monotonic()
         problem = self._training_problem(X, y, weights, loss)
         self._check_refit(problem)
-        names = feature_names(self)
+        names = list(self.columns_.names)
         unproven = replace(settings, certify="none", time_budget=None)
         grid = alpha_grid(problem, self.n_alphas, self.eps) if self.alphas is None else self.alphas
         alphas = sorted((float(a) for a in grid), reverse=True)
@@ -106,16 +113,16 @@ class CrossValidatedEstimator(HKLEstimator):
         position = np.full(len(problem.used), -1, dtype=np.intp)
         position[problem.used] = np.arange(int(np.sum(problem.used)))
         kept = [(position[a][position[a] >= 0], position[b][position[b] >= 0]) for a, b in folds]
-        table = cross_validate(
+        results = cross_validate(
             problem,
             [point.model.alpha for point in path.points],
             unproven,
             kept,
             self._refits(problem),
-            self._score(problem, labels[problem.used]),
+            self._score(problem, table, labels),
             self.n_jobs,
         )
-        choice = table.one_standard_error() if self.rule == "one_se" else table.best()
+        choice = results.one_standard_error() if self.rule == "one_se" else results.best()
         start = path.points[choice.position].model
         # The proof may take as long as all the rest.
         seconds = self.time_budget or max(_LEAST_PROOF_SECONDS, time.monotonic() - began)
@@ -129,11 +136,11 @@ class CrossValidatedEstimator(HKLEstimator):
             fitted = Fitted(model, problem.design)
         self._store(problem, fitted)
         self._warn(model)
-        self.path_ = path
+        self.path_ = replace(path, read=self.columns_.transform)
         self.alpha_ = start.alpha
         self.refit_ = fitted.refit
-        self.cv_results_ = table.results()
-        self.best_score_ = float(table.means[table.refits.index(choice.refit), choice.position])
+        self.cv_results_ = results.results()
+        self.best_score_ = float(results.means[results.refits.index(choice.refit), choice.position])
         self.n_splits_ = len(kept)
 
     def _check_refit(self, problem: TrainingProblem) -> None:
@@ -143,10 +150,11 @@ class CrossValidatedEstimator(HKLEstimator):
                 '"auto" with this one.'
             )
 
-    def _score(self, problem: TrainingProblem, labels: NDArray[Any]) -> Any:
+    def _score(self, problem: TrainingProblem, table: Any, labels: NDArray[Any]) -> Any:
         if self.scoring is None:
             return LossScore(problem)
-        return ScorerScore(self, problem, check_scoring(self, scoring=self.scoring), labels)
+        scorer = check_scoring(self, scoring=self.scoring)
+        return ScorerScore(self, problem, scorer, table, labels)
 
     def _with_model(self, problem: TrainingProblem, fitted: Fitted) -> CrossValidatedEstimator:
         """Return a copy that predicts with a model, for a scorer."""

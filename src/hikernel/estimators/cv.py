@@ -12,8 +12,7 @@ from sklearn.utils.validation import check_random_state
 from hikernel.engines.protocol import FloatArray
 from hikernel.estimators.classifier import ClassPredictions
 from hikernel.estimators.cross_validated import CrossValidatedEstimator
-from hikernel.estimators.labels import Labels, weigh_classes
-from hikernel.estimators.validation import check_labelled_data, check_training_data
+from hikernel.estimators.labels import Labels, keep_classes, weigh_classes
 from hikernel.losses import REGRESSION, make_loss
 
 __all__ = ["HKLClassifierCV", "HKLRegressorCV"]
@@ -48,8 +47,8 @@ class HKLRegressorCV(RegressorMixin, CrossValidatedEstimator):  # type: ignore[m
         leave-one-out), "unpenalised" without one, "variables" fits all products of the selected
         variables up to total degree 6. "auto" compares None, "ridge" and "variables" in the same
         cross-validation. The certificate speaks of the convex problem that selected the terms.
-    basis, degree, max_order, weight_base, root_weight, search, max_kernels, tol, certify, \
-random_state, verbose
+    basis, categorical, degree, max_order, weight_base, root_weight, search, max_kernels, tol, \
+certify, random_state, verbose
         As for :class:`~hikernel.HKLRegressor`; ``random_state`` also shuffles the folds.
     time_budget : float, optional
         Seconds for the proof at the end; by default as long as everything before took, and five
@@ -70,7 +69,8 @@ random_state, verbose
         rank_test_score, and the score of every fold.
     best_score_ : float
         Mean score of the chosen pair.
-    hull_, certificate_, coef_, intercept_, nodes_, graph_, bases_, loss_, history_
+    hull_, certificate_, coef_, intercept_, nodes_, graph_, bases_, basis_choices_, columns_, \
+loss_, history_
         As for :class:`~hikernel.HKLRegressor`: ``hull_`` and ``coef_`` are those of the model that
         predicts, the certificate is that of the convex problem.
 
@@ -98,6 +98,7 @@ random_state, verbose
         rule: str = "best",
         refit: str | None = "auto",
         basis: Any = "auto",
+        categorical: Any = None,
         degree: int = 4,
         max_order: int | None = None,
         weight_base: float = 2.0,
@@ -120,6 +121,7 @@ random_state, verbose
         self.rule = rule
         self.refit = refit
         self.basis = basis
+        self.categorical = categorical
         self.degree = degree
         self.max_order = max_order
         self.weight_base = weight_base
@@ -138,8 +140,9 @@ random_state, verbose
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Numbers, no missing values. No scaling is needed.
+        X : array-like or data frame of shape (n_samples, n_features)
+            Numbers, booleans and categories, with or without missing values. No scaling is
+            needed.
         y : array-like of shape (n_samples,)
             Target.
         sample_weight : array-like of shape (n_samples,), optional
@@ -154,12 +157,12 @@ random_state, verbose
         """
         settings = self._check_parameters()
         loss = make_loss(self.loss, REGRESSION)
-        X, y, weights = check_training_data(self, X, y, sample_weight)
+        matrix, y, weights = self._check_data(X, y, sample_weight)
         cv = self.cv
         if isinstance(cv, (int, np.integer)):
             cv = KFold(int(cv), shuffle=True, random_state=self._seed())
-        folds = list(check_cv(cv).split(X, y, groups))
-        self._fit_cv(X, y, y, weights, loss, settings, folds)
+        folds = list(check_cv(cv).split(matrix, y, groups))
+        self._fit_cv(X, matrix, y, y, weights, loss, settings, folds)
         self.intercept_ = float(self._model.intercept)
         return self
 
@@ -168,7 +171,7 @@ random_state, verbose
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             Rows with the columns of the training data.
 
         Returns
@@ -191,18 +194,19 @@ class HKLClassifierCV(ClassPredictions, CrossValidatedEstimator):
         As for :class:`~hikernel.HKLClassifier`.
     class_weight : dict, "balanced" or None, default=None
         As for :class:`~hikernel.HKLClassifier`.
-    alphas, n_alphas, eps, cv, scoring, rule, refit, basis, degree, max_order, weight_base, \
-root_weight, search, max_kernels, tol, certify, time_budget, n_jobs, random_state, \
+    alphas, n_alphas, eps, cv, scoring, rule, refit, basis, categorical, degree, max_order, \
+weight_base, root_weight, search, max_kernels, tol, certify, time_budget, n_jobs, random_state, \
 verbose
-        As for :class:`~hikernel.HKLRegressorCV`. A number of folds means stratified ones. Refits
-        need a smooth loss and two classes; "auto" leaves them out elsewhere.
+        As for :class:`~hikernel.HKLRegressorCV`. A number of folds means stratified ones, in
+        which a class too rare for them is trained on in every fold. Refits need a smooth loss
+        and two classes; "auto" leaves them out elsewhere.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels.
     alpha_, refit_, path_, cv_results_, best_score_, hull_, certificate_, coef_, intercept_, \
-nodes_, graph_, bases_, loss_, history_
+nodes_, graph_, bases_, basis_choices_, columns_, loss_, history_
         As for :class:`~hikernel.HKLRegressorCV`.
 
     Examples
@@ -227,6 +231,7 @@ nodes_, graph_, bases_, loss_, history_
         rule: str = "best",
         refit: str | None = "auto",
         basis: Any = "auto",
+        categorical: Any = None,
         degree: int = 4,
         max_order: int | None = None,
         weight_base: float = 2.0,
@@ -250,6 +255,7 @@ nodes_, graph_, bases_, loss_, history_
         self.rule = rule
         self.refit = refit
         self.basis = basis
+        self.categorical = categorical
         self.degree = degree
         self.max_order = max_order
         self.weight_base = weight_base
@@ -268,8 +274,9 @@ nodes_, graph_, bases_, loss_, history_
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Numbers, no missing values. No scaling is needed.
+        X : array-like or data frame of shape (n_samples, n_features)
+            Numbers, booleans and categories, with or without missing values. No scaling is
+            needed.
         y : array-like of shape (n_samples,)
             Labels of any type.
         sample_weight : array-like of shape (n_samples,), optional
@@ -283,7 +290,7 @@ nodes_, graph_, bases_, loss_, history_
             The fitted estimator.
         """
         settings = self._check_parameters()
-        X, y, weights = check_labelled_data(self, X, y, sample_weight)
+        matrix, y, weights = self._check_data(X, y, sample_weight, labels=True)
         self._labels, target = Labels.of(y, weights, self.loss)
         self.classes_ = self._labels.classes
         weights = weigh_classes(weights, y, self.class_weight)
@@ -291,8 +298,10 @@ nodes_, graph_, bases_, loss_, history_
         if isinstance(cv, (int, np.integer)):
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             cv = StratifiedKFold(int(cv), shuffle=True, random_state=seed)
-        folds = list(check_cv(cv, y, classifier=True).split(X, y, groups))
-        self._fit_cv(X, target, y, weights, self._labels.loss, settings, folds)
+        folds = list(check_cv(cv, y, classifier=True).split(matrix, y, groups))
+        if cv is not self.cv:
+            folds = [keep_classes(train, test, y, weights) for train, test in folds]
+        self._fit_cv(X, matrix, target, y, weights, self._labels.loss, settings, folds)
         if target.ndim == 1:
             self.intercept_ = float(self._model.intercept)
         return self

@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from hikernel.engines.protocol import FloatArray
 from hikernel.losses import CLASSIFICATION, LogLoss, Loss, Multinomial, make_loss
 
-__all__ = ["Labels", "weigh_classes"]
+__all__ = ["Labels", "keep_classes", "weigh_classes"]
 
 
 @dataclass(frozen=True)
@@ -107,3 +107,11 @@ def weigh_classes(weights: FloatArray, y: NDArray[Any], class_weight: object) ->
             "the rows of a class out instead."
         )
     return np.asarray(weights * factors)
+
+
+def keep_classes(
+    train: NDArray[np.intp], test: NDArray[np.intp], y: NDArray[Any], weights: FloatArray
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return a fold whose training rows have every class, moved there from the test if need be."""
+    lost = ~np.isin(y[test], y[train[weights[train] > 0.0]])
+    return np.sort(np.concatenate([train, test[lost]])), test[~lost]

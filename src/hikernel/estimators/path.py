@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
 from hikernel.bases.parameters import check_integer, check_optional_integer
 from hikernel.engines.protocol import FloatArray
+from hikernel.estimators.choices import choose_bases
 from hikernel.estimators.labels import Labels
 from hikernel.estimators.progress import PathProgress
 from hikernel.estimators.validation import (
-    check_labelled_data,
     check_number,
     check_search,
     check_target_scale,
     check_training_data,
-    feature_names,
-    resolve_bases,
     warn_of_lost_columns,
 )
 from hikernel.losses import CLASSIFICATION, REGRESSION, make_loss
@@ -38,6 +36,7 @@ def hkl_path(
     eps: float = 1e-5,
     sample_weight: Any = None,
     basis: Any = "auto",
+    categorical: Any = None,
     degree: int = 4,
     max_order: int | None = None,
     weight_base: float = 2.0,
@@ -54,8 +53,8 @@ def hkl_path(
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
-        Numbers, no missing values.
+    X : array-like or data frame of shape (n_samples, n_features)
+        Numbers, booleans and categories, with or without missing values.
     y : array-like of shape (n_samples,)
         Target, or labels for a classification loss.
     loss : str or Loss, default="squared_error"
@@ -72,7 +71,8 @@ def hkl_path(
     certify : {"none", "auto", "exact", "statistical"}, default="none"
         As for the estimator, but a path does not bound the tail unless asked: that costs seconds
         per alpha, and is best done for the alpha one keeps.
-    basis, degree, max_order, weight_base, root_weight, search, max_kernels, tol, time_budget
+    basis, categorical, degree, max_order, weight_base, root_weight, search, max_kernels, tol, \
+time_budget
         As for the estimator; ``time_budget`` is for the whole path.
     random_state : int, RandomState or None, default=0
         Seed of the draws behind statistical bounds. The model does not depend on it.
@@ -109,30 +109,29 @@ def hkl_path(
         raise ValueError("alphas is empty; pass at least one, or None for an automatic grid.")
     for alpha in alphas if alphas is not None else ():
         check_number("every alpha", alpha, above=1e-100)
-    # An estimator of its own remembers the columns for the checks of scikit-learn.
-    columns = BaseEstimator()
     respond: Callable[[FloatArray], NDArray[Any]]
     if any(loss == name or isinstance(loss, kind) for name, kind in CLASSIFICATION.items()):
-        X, raw, weights = check_labelled_data(columns, X, y, sample_weight)
-        labels, y = Labels.of(raw, weights, loss)
+        data = check_training_data(X, y, sample_weight, categorical, labels=True)
+        labels, target = Labels.of(data.y, data.weights, loss)
         rule, respond = labels.loss, labels.choose
     else:
         rule = make_loss(loss, REGRESSION | CLASSIFICATION)
-        X, y, weights = check_training_data(columns, X, y, sample_weight)
-        respond = rule.predict_mean
-    names = feature_names(columns)
+        data = check_training_data(X, y, sample_weight, categorical)
+        target, respond = data.y, rule.predict_mean
+    columns = data.columns
     problem = TrainingProblem.make(
-        X,
-        y,
-        weights,
-        resolve_bases(basis, degree, X.shape[1], names),
+        data.X,
+        target,
+        data.weights,
+        [choice.basis for choice in choose_bases(basis, degree, columns)],
         rule,
         max_order=max_order,
         weight_base=weight_base,
         root_weight=root_weight,
     )
     check_target_scale(problem.scale)
-    warn_of_lost_columns(X[problem.used], problem.design, names)
+    warn_of_lost_columns(problem.X, problem.design, columns.names)
     grid = alpha_grid(problem, n_alphas, eps).tolist() if alphas is None else list(alphas)
     with PathProgress(len(grid), enabled=verbose > 0) as progress:
-        return compute_path(problem, grid, settings, names, respond, progress)
+        path = compute_path(problem, grid, settings, list(columns.names), respond, progress)
+    return replace(path, read=columns.transform)

@@ -8,7 +8,6 @@ from sklearn.base import RegressorMixin
 
 from hikernel.engines.protocol import FloatArray
 from hikernel.estimators.base import HKLEstimator
-from hikernel.estimators.validation import check_training_data
 from hikernel.losses import REGRESSION, make_loss
 
 __all__ = ["HKLRegressor"]
@@ -36,13 +35,19 @@ class HKLRegressor(RegressorMixin, HKLEstimator):  # type: ignore[misc]  # untyp
         object with its parameter from :mod:`hikernel.losses`: ``Quantile(0.9)``, ``Huber(0.5)``,
         ``EpsilonInsensitive(0.1)``, the last two in units of the spread of y.
     basis : str, Basis, or mapping, default="auto"
-        One-variable decomposition: "auto" and "orthonormal" (orthonormal polynomials), "rank"
-        (bounded polynomials of the rank, for heavy tails, counts and 0/1 columns), "polynomial",
-        "hermite", "gaussian", "kernel_pca", "anova", "spline", an object from
-        :mod:`hikernel.bases`, or a mapping from column names or positions to these. By name,
-        "gaussian" and "kernel_pca" have a constant level 0, so that an absent variable is
+        One-variable decomposition of the columns of numbers: "auto" and "orthonormal"
+        (orthonormal polynomials), "rank" (bounded polynomials of the rank, for heavy tails,
+        counts and 0/1 columns), "polynomial", "hermite", "gaussian", "kernel_pca", "anova",
+        "spline", "categorical" (one block of centred indicators), an object from
+        :mod:`hikernel.bases`, or a mapping from column names or positions to these. Columns of
+        categories get "categorical", and booleans and the marks of missing values one bounded
+        level, unless a mapping names them; ``basis_choices_`` shows what each column got. By
+        name, "gaussian" and "kernel_pca" have a constant level 0, so that an absent variable is
         absent; ``Gaussian()`` is the paper's kernel, in which level 0 is a bump and every term
         contains every variable.
+    categorical : list of str or int, optional
+        Names or positions of columns whose numbers are categories. Text, and columns of the
+        category types of pandas and polars, are categories anyway.
     degree : int, default=4
         Highest level of a variable, for bases given by name that have one.
     max_order : int, optional
@@ -98,6 +103,11 @@ class HKLRegressor(RegressorMixin, HKLEstimator):  # type: ignore[misc]  # untyp
         The grid that was searched.
     bases_ : list of FittedBasis
         The fitted one-variable bases.
+    basis_choices_ : pandas.DataFrame
+        One row per column: column, kind, basis, levels, and why it has this basis.
+    columns_ : ColumnTable
+        How X becomes the matrix of the bases. After the columns of X it has "<name> is missing"
+        for every column with missing values in ``fit``.
     history_ : list of Certificate
         The certificate after every step of the search; of kind "none" where the step still saw
         violations of the necessary condition and did not bound the tail.
@@ -107,6 +117,13 @@ class HKLRegressor(RegressorMixin, HKLEstimator):  # type: ignore[misc]  # untyp
         Number of columns seen in ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, where X had string column names.
+
+    Notes
+    -----
+    A missing value contributes zero to every term with its variable, and the mark "<name> is
+    missing" has an effect of its own. At predict, a value missing in a column that had none
+    missing in ``fit``, and a category that was not there in ``fit``, contribute zero alone: the
+    average effect of that variable.
 
     Examples
     --------
@@ -128,6 +145,7 @@ class HKLRegressor(RegressorMixin, HKLEstimator):  # type: ignore[misc]  # untyp
         *,
         loss: Any = "squared_error",
         basis: Any = "auto",
+        categorical: Any = None,
         degree: int = 4,
         max_order: int | None = None,
         weight_base: float = 2.0,
@@ -143,6 +161,7 @@ class HKLRegressor(RegressorMixin, HKLEstimator):  # type: ignore[misc]  # untyp
         self.alpha = alpha
         self.loss = loss
         self.basis = basis
+        self.categorical = categorical
         self.degree = degree
         self.max_order = max_order
         self.weight_base = weight_base
@@ -160,8 +179,9 @@ class HKLRegressor(RegressorMixin, HKLEstimator):  # type: ignore[misc]  # untyp
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
-            Numbers, no missing values. No scaling is needed.
+        X : array-like or data frame of shape (n_samples, n_features)
+            Numbers, booleans and categories, with or without missing values. No scaling is
+            needed.
         y : array-like of shape (n_samples,)
             Target; zero or positive for the Poisson loss.
         sample_weight : array-like of shape (n_samples,), optional
@@ -174,7 +194,7 @@ class HKLRegressor(RegressorMixin, HKLEstimator):  # type: ignore[misc]  # untyp
         """
         settings = self._check_parameters()
         loss = make_loss(self.loss, REGRESSION)
-        X, y, weights = check_training_data(self, X, y, sample_weight)
+        X, y, weights = self._check_data(X, y, sample_weight)
         self._fit_terms(X, y, weights, loss, settings)
         self.intercept_ = float(self._model.intercept)
         return self
@@ -184,7 +204,7 @@ class HKLRegressor(RegressorMixin, HKLEstimator):  # type: ignore[misc]  # untyp
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like or data frame of shape (n_samples, n_features)
             Rows with the columns of the training data.
 
         Returns

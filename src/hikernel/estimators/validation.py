@@ -4,31 +4,31 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight, _check_y, check_consistent_length
 
-from hikernel.bases import Basis, make_basis
 from hikernel.bases.design import Design
 from hikernel.bases.parameters import check_integer
 from hikernel.engines.protocol import FloatArray
+from hikernel.frames import ColumnTable, read_table
 from hikernel.selection import SearchSettings
 
 __all__ = [
+    "TrainingData",
     "check_choice",
-    "check_labelled_data",
     "check_number",
     "check_search",
     "check_target_scale",
     "check_training_data",
-    "feature_names",
-    "resolve_bases",
+    "read_new_rows",
     "text_explained",
     "warn_of_lost_columns",
 ]
@@ -65,32 +65,104 @@ def text_explained() -> Iterator[None]:
         raise
 
 
+@dataclass(frozen=True)
+class TrainingData:
+    """What ``fit`` was given, checked.
+
+    Attributes
+    ----------
+    columns : ColumnTable
+        How the table of the user becomes a matrix.
+    X : ndarray of shape (n, p)
+        That matrix: finite numbers, codes of categories, and NaN.
+    y : ndarray of shape (n,)
+        Float64, or labels of any type.
+    weights : ndarray of shape (n,)
+        Zero or positive, the largest one.
+    """
+
+    columns: ColumnTable
+    X: FloatArray
+    y: NDArray[Any]
+    weights: FloatArray
+
+
 def check_training_data(
-    estimator: Any, X: Any, y: Any, sample_weight: Any
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return X, y and sample weights (largest one) as float64 arrays of one length.
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    categorical: Iterable[str | int] | None,
+    *,
+    labels: bool = False,
+    estimator: Any = None,
+) -> TrainingData:
+    """Return X, y and sample weights as arrays of one length.
+
+    Parameters
+    ----------
+    X : array-like or data frame
+        Numbers, booleans, categories, missing values.
+    y : array-like of shape (n,)
+        Numbers, or labels of any type.
+    sample_weight : array-like of shape (n,), float, or None
+        Weights.
+    categorical : iterable of str or int, or None
+        Columns to take as categories whatever their type.
+    labels : bool, default=False
+        Whether y holds labels.
+    estimator : estimator, optional
+        For messages.
 
     Raises
     ------
+    TypeError
+        For sparse matrices, lazy frames and objects that are neither text nor numbers.
     ValueError
-        For text, NaN, infinity, wrong shapes, fewer than two rows, weights that are negative or
-        leave fewer than two rows.
+        For infinity, dates, wrong shapes, fewer than two rows, NaN in y or in the weights, and
+        weights that are negative or leave fewer than two rows.
     """
-    with text_explained():
-        X, y = validate_data(
-            estimator, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2
+    name = "hkl_path" if estimator is None else type(estimator).__name__
+    if y is None:
+        raise ValueError(f"{name} requires y to be passed, but the target y is None.")
+    raw = read_table(X)
+    if raw.n_rows < 2:
+        raise ValueError(
+            f"Found array with {raw.n_rows} sample(s) while a minimum of 2 is required by {name}."
         )
-        y = np.asarray(y, dtype=np.float64)
-    return X, y, _check_weights(X, sample_weight)
-
-
-def check_labelled_data(
-    estimator: Any, X: Any, y: Any, sample_weight: Any
-) -> tuple[FloatArray, NDArray[Any], FloatArray]:
-    """Return X, labels and sample weights, as :func:`check_training_data` does for numbers."""
+    columns = ColumnTable.fit(raw, categorical=categorical)
+    matrix = columns.transform(raw)
     with text_explained():
-        X, y = validate_data(estimator, X, y, dtype=np.float64, ensure_min_samples=2)
-    return X, y, _check_weights(X, sample_weight)
+        target = _check_y(y, multi_output=False, y_numeric=not labels, estimator=estimator)
+        if not labels:
+            target = np.asarray(target, dtype=np.float64)
+    check_consistent_length(matrix, target)
+    return TrainingData(columns, matrix, target, _check_weights(matrix, sample_weight))
+
+
+def read_new_rows(estimator: Any, X: Any) -> FloatArray:
+    """Return the matrix of new rows, and warn where only one of the tables has column names."""
+    columns: ColumnTable = estimator.columns_
+    name = type(estimator).__name__
+    raw = read_table(X)
+    if (columns.feature_names_in is None) != (raw.names is None):
+        warnings.warn(
+            f"X has feature names, but {name} was fitted without feature names"
+            if raw.names is not None
+            else f"X does not have valid feature names, but {name} was fitted with feature names",
+            UserWarning,
+            stacklevel=5,
+        )
+    if columns.feature_names_in is None or raw.names is None:
+        # Names that differ say more than their number does, so that they come first.
+        _check_count(name, len(raw.columns), columns.n_features_in)
+    return columns.transform(raw)
+
+
+def _check_count(name: str, given: int, expected: int) -> None:
+    if given != expected:
+        raise ValueError(
+            f"X has {given} features, but {name} is expecting {expected} features as input."
+        )
 
 
 def _check_weights(X: FloatArray, sample_weight: Any) -> FloatArray:
@@ -109,13 +181,19 @@ def _check_weights(X: FloatArray, sample_weight: Any) -> FloatArray:
 def warn_of_lost_columns(X: FloatArray, design: Design, names: Sequence[str]) -> None:
     """Warn of columns that vary, but by less than the rounding of their size."""
     for m, basis in enumerate(design.bases):
-        if basis.max_level == 0 and np.ptp(X[:, m]) > 0.0:
+        if basis.max_level == 0 and _varies(X[:, m]):
             warnings.warn(
                 f"Column {names[m]} varies by less than the rounding error of its size and is "
                 "taken for a constant; subtract its mean before fitting.",
                 UserWarning,
                 stacklevel=4,
             )
+
+
+def _varies(column: FloatArray) -> bool:
+    """Whether the values that are not missing differ."""
+    values = column[~np.isnan(column)]
+    return bool(values.size and values.max() > values.min())
 
 
 def check_search(
@@ -154,47 +232,3 @@ def check_target_scale(scale: float) -> None:
             f"y has a standard deviation of {scale:.3g}, whose square leaves the range of "
             "floating point numbers; rescale y, for example by its standard deviation."
         )
-
-
-def feature_names(estimator: Any) -> list[str]:
-    """Return the column names that ``validate_data`` found, or x0, x1, ..."""
-    names = getattr(estimator, "feature_names_in_", None)
-    if names is None:
-        return [f"x{m}" for m in range(estimator.n_features_in_)]
-    return [str(name) for name in names]
-
-
-def resolve_bases(
-    spec: Any, degree: int, n_features: int, feature_names: Sequence[str]
-) -> list[Basis]:
-    """Return one basis per column.
-
-    Parameters
-    ----------
-    spec : str, Basis, or mapping
-        A name or object for all columns, or a mapping from column names or positions to names
-        or objects; columns that a mapping leaves out get "auto".
-    degree : int
-        Degree of the bases that are given by name.
-    n_features : int
-        Number of columns.
-    feature_names : sequence of str
-        Their names.
-    """
-    if not isinstance(spec, Mapping):
-        return [make_basis(spec, degree)] * n_features
-    bases = [make_basis("auto", degree)] * n_features
-    position = {name: m for m, name in enumerate(feature_names)}
-    for key, value in spec.items():
-        if isinstance(key, str) and key in position:
-            m = position[key]
-        elif isinstance(key, (int, np.integer)) and 0 <= key < n_features:
-            m = int(key)
-        else:
-            raise ValueError(
-                f"basis names the column {key!r}, which X does not have; its columns are "
-                f"{', '.join(feature_names[:10])}{', ...' if n_features > 10 else ''} "
-                f"(or positions 0 to {n_features - 1})."
-            )
-        bases[m] = make_basis(value, degree)
-    return bases

@@ -8,5 +8,6 @@ from __future__ import annotations
 
 from hikernel.frames.columns import ColumnTable
 from hikernel.frames.kinds import Category, Kind
+from hikernel.frames.reading import read_table, take_rows
 
-__all__ = ["Category", "ColumnTable", "Kind"]
+__all__ = ["Category", "ColumnTable", "Kind", "read_table", "take_rows"]

@@ -90,7 +90,8 @@ class ColumnTable:
         X : array_like of shape (n, p), or data frame
             A NumPy array of numbers, booleans, text or objects, nested lists, or any eager frame
             that narwhals reads (pandas, polars, pyarrow). Kinds come from the dtypes; text is a
-            category, and so are columns of pandas' and polars' category types.
+            category, and so are columns of pandas' and polars' category types. A table that
+            ``read_table`` has read is taken as it is, here and in ``transform``.
         categorical : iterable of str or int, optional
             Names or positions of further columns to treat as categories.
 
@@ -106,7 +107,7 @@ class ColumnTable:
             For dates, infinity, text mixed with numbers, no rows or columns, a column name
             twice, or a column in ``categorical`` that is not there.
         """
-        raw = read_table(X)
+        raw = X if isinstance(X, RawTable) else read_table(X)
         n_columns = len(raw.columns)
         names = [column.name for column in raw.columns]
         chosen = _check_categorical(categorical, names, raw.names is not None)
@@ -151,7 +152,7 @@ class ColumnTable:
             As ``fit``, and for other columns than those of ``fit``, and for text in a column of
             numbers.
         """
-        raw = read_table(X)
+        raw = X if isinstance(X, RawTable) else read_table(X)
         self._check_columns(raw)
         matrix = self._matrix(raw)
         if not self.indicators:

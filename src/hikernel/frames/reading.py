@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 
-__all__ = ["RawColumn", "RawTable", "read_table"]
+__all__ = ["RawColumn", "RawTable", "read_table", "take_rows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +89,12 @@ def read_table(X: Any) -> RawTable:
         if frame is not None:
             return _read_frame(frame)
     return _read_array(_as_array(X))
+
+
+def take_rows(X: Any, rows: NDArray[np.intp]) -> Any:
+    """Return some rows of a table: a frame of the same library, or an array."""
+    frame = None if isinstance(X, (np.ndarray, list, tuple)) else _as_frame(X)
+    return _as_array(X)[rows] if frame is None else frame[rows, :].to_native()
 
 
 def _refuse_sparse(X: Any) -> None:

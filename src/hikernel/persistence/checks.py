@@ -17,12 +17,13 @@ from numpy.typing import NDArray
 
 from hikernel.bases.base import FittedBasis
 from hikernel.bases.design import Design
+from hikernel.frames import ColumnTable
 from hikernel.graphs import Grid, Node
 from hikernel.persistence.content import ContentError, shown
 from hikernel.search import Certificate
 from hikernel.selection import TermModel
 
-__all__ = ["check_bases", "check_certificate", "check_model"]
+__all__ = ["check_bases", "check_certificate", "check_columns", "check_model"]
 
 _LARGEST_INTEGER = 100_000
 """Of a fitted basis: degrees, numbers of directions, exponents of scale."""
@@ -54,6 +55,24 @@ def check_bases(design: Design, graph: Grid, n_features: int) -> None:
             raise ContentError(f"{where} has levels of the wrong shape")
         if any(np.isnan(level).any() for level in levels):
             raise ContentError(f"{where} has values that are not numbers")
+
+
+def check_columns(columns: ColumnTable) -> None:
+    """Raise unless the parts of a table go together."""
+    n_features, names = columns.n_features_in, columns.names
+    if n_features < 1 or len(names) != n_features + len(columns.indicators):
+        raise ContentError("the names of its columns are not one a column")
+    if columns.feature_names_in is not None and len(columns.feature_names_in) != n_features:
+        raise ContentError("the names of its columns are not one a column")
+    if not len(names) == len(columns.kinds) == len(columns.categories) == len(set(names)):
+        raise ContentError("the kinds of its columns are not one a column")
+    for kind, categories in zip(columns.kinds, columns.categories, strict=True):
+        if (kind == "category") != (categories is not None):
+            raise ContentError("its categories are not those of its columns of categories")
+        if categories is not None and len(set(categories)) != len(categories):
+            raise ContentError("a category is there twice")
+    if not all(0 <= m < n_features for m in columns.indicators):
+        raise ContentError("its missing values are marked for columns that it has not got")
 
 
 def _check_numbers(value: Any, where: str) -> None:

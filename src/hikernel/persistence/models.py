@@ -19,9 +19,10 @@ from hikernel.bases import Basis
 from hikernel.bases.design import Design
 from hikernel.estimators import HKLClassifier, HKLRegressor
 from hikernel.estimators.labels import Labels
+from hikernel.frames import ColumnTable
 from hikernel.graphs import Grid
 from hikernel.losses import CLASSIFICATION, REGRESSION, LogLoss, Loss, Multinomial
-from hikernel.persistence.checks import check_bases, check_model
+from hikernel.persistence.checks import check_bases, check_columns, check_model
 from hikernel.persistence.content import ContentError, conforms, shown
 from hikernel.selection import Fitted, TermModel, TrainingProblem
 
@@ -32,8 +33,8 @@ ESTIMATORS: dict[str, type[Any]] = {"HKLClassifier": HKLClassifier, "HKLRegresso
 
 _STATE_TYPES: dict[str, Any] = {
     "params": dict[str, Any],
-    "n_features_in": int,
-    "feature_names_in": list[str] | None,
+    "columns": ColumnTable,
+    "basis_notes": tuple[tuple[str, str], ...],
     "design": Design,
     "graph": Grid,
     "loss": Loss,
@@ -83,15 +84,14 @@ def estimator_state(estimator: Any, *, dual_coef: bool = True) -> dict[str, Any]
             "pipeline or search by itself, or use pickle or joblib."
         )
     check_is_fitted(estimator)
-    names = getattr(estimator, "feature_names_in_", None)
     model = estimator._model
     if not dual_coef:
         model = replace(model, dual_coef=model.dual_coef[:0].copy())
     params = estimator.get_params(deep=False)
     state = {
         "params": {**params, "random_state": _seed(params["random_state"])},
-        "n_features_in": int(estimator.n_features_in_),
-        "feature_names_in": None if names is None else [str(name) for name in names],
+        "columns": estimator.columns_,
+        "basis_notes": estimator._basis_notes,
         "design": estimator._design,
         "graph": estimator.graph_,
         "loss": estimator.loss_,
@@ -140,9 +140,8 @@ def estimator_from_state(kind: str, state: object) -> Any:
         raise ContentError(f"it holds a {shown(kind)}, which this version of hikernel has not got")
     checked = _check_state(cls, state)
     estimator = cls(**checked["params"])
-    estimator.n_features_in_ = checked["n_features_in"]
-    if checked["feature_names_in"] is not None:
-        estimator.feature_names_in_ = np.array(checked["feature_names_in"], dtype=object)
+    estimator._keep_columns(checked["columns"])
+    estimator._basis_notes = checked["basis_notes"]
     model, loss = checked["model"], checked["loss"]
     fitted = _Fitted(checked["design"], checked["graph"], loss)
     estimator._store(cast(TrainingProblem, fitted), Fitted(model, fitted.design))
@@ -162,10 +161,11 @@ def _check_state(cls: type[Any], state: object) -> dict[str, Any]:
         if not conforms(state[name], hint):
             raise ContentError(f"its {name} is of the wrong type ({type(state[name]).__name__})")
     _check_params(cls, state["params"])
-    names, n_features = state["feature_names_in"], state["n_features_in"]
-    if n_features < 1 or (names is not None and len(names) != n_features):
-        raise ContentError("the names of its columns are not one a column")
-    check_bases(state["design"], state["graph"], n_features)
+    columns = state["columns"]
+    check_columns(columns)
+    if len(state["basis_notes"]) != len(columns.names):
+        raise ContentError("the notes on its bases are not one a column")
+    check_bases(state["design"], state["graph"], len(columns.names))
     n_outputs = _check_outputs(cls, state["loss"], state["classes"])
     check_model(state["model"], state["design"], state["graph"], n_outputs)
     return state
@@ -177,8 +177,12 @@ def _check_params(cls: type[Any], params: Mapping[str, Any]) -> None:
         raise ContentError(f"the parameters of {cls.__name__} are wrong: {shown(wrong)}")
     for name, value in params.items():
         kinds = _PARAM_KINDS.get(name, _SCALARS)
-        nested = isinstance(value, Mapping) and name in ("basis", "class_weight")
-        if not all(isinstance(part, kinds) for part in (value.values() if nested else [value])):
+        parts = [value]
+        if isinstance(value, Mapping) and name in ("basis", "class_weight"):
+            parts = list(value.values())
+        elif isinstance(value, (list, tuple)) and name == "categorical":
+            parts = list(value)
+        if not all(isinstance(part, kinds) for part in parts):
             raise ContentError(f"the parameter {name} is {shown(value)}")
 
 

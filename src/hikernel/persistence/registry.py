@@ -36,6 +36,7 @@ from hikernel.bases.orthonormal import FittedOrthonormalPolynomial
 from hikernel.bases.polynomial import FittedPolynomial
 from hikernel.bases.rank import FittedRankPolynomial
 from hikernel.bases.spline import FittedSpline
+from hikernel.frames import ColumnTable
 from hikernel.graphs import Grid
 from hikernel.losses import (
     EpsilonInsensitive,
@@ -95,6 +96,7 @@ CLASSES: dict[str, type] = {
     "SquaredHinge": SquaredHinge,
     # Models.
     "Certificate": Certificate,
+    "ColumnTable": ColumnTable,
     "Grid": Grid,
     "Status": Status,
     "TermModel": TermModel,

@@ -9,6 +9,7 @@ violate alone but not together with their ancestors are settled by a better kapp
 
 from __future__ import annotations
 
+import heapq
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
@@ -46,6 +47,10 @@ _TRIPLE_SCORES = 10**10
 number stays below this."""
 _LOOK_PREFIXES = 2048
 """Prefixes whose extensions are held at a time."""
+_MOST_VIOLATORS = 5000
+"""Violators of one product that are remembered; more than are settled together."""
+_SETTLED = 2000
+"""Nodes that a shared kappa is tried on at most."""
 _BATCH = 10
 """Violators let in per round, at least."""
 _SETTLE_ROUNDS = 100
@@ -192,6 +197,9 @@ class _Lookahead:
                 largest.update(zip(part, rows, strict=True))
         for node in solved.problem.nodes:
             found.pop(node, None)
+        if len(found) > _MOST_VIOLATORS:
+            worst = heapq.nlargest(_MOST_VIOLATORS, found, key=found.__getitem__)
+            found = {node: found[node] for node in worst}
         return found
 
     def _look_from(
@@ -202,7 +210,12 @@ class _Lookahead:
         squares = self._problem.engine.extension_squares(prefixes, solved.dual.alpha)
         weights = np.array([graph.weight(node) if node else 1.0 for node in prefixes])
         squares /= np.outer(weights, self._pair_weights) ** 2
-        for i, j in zip(*np.nonzero(squares > solved.level), strict=True):
+        loud = np.flatnonzero(squares.ravel() > solved.level)
+        if len(loud) > _MOST_VIOLATORS:
+            # Far more than a round lets in: the worst of them are enough.
+            values = squares.ravel()[loud]
+            loud = loud[np.argpartition(-values, _MOST_VIOLATORS)[:_MOST_VIOLATORS]]
+        for i, j in zip(*np.unravel_index(loud, squares.shape), strict=True):
             found[tuple(sorted((*prefixes[i], self._pairs[j])))] = float(squares[i, j])
         return [float(x) for x in np.fmax.reduce(squares, axis=1, initial=0.0)]
 
@@ -214,7 +227,7 @@ class _Lookahead:
         hull = solved.problem.nodes
         inside = set(hull)
         extra = sorted(self._problem.graph.hull(worst) - inside, key=node_degree)
-        if len(extra) <= 2000:
+        if len(extra) <= _SETTLED:
             bound = self._shared_bound(solved, extra)
             if bound <= solved.level:
                 return []

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from hikernel.engines.protocol import FloatArray
 from hikernel.selection.model import TermModel
@@ -64,9 +65,25 @@ class CrossValidation:
         return np.where(np.isnan(self.scores).any(axis=2), -np.inf, self.scores.mean(axis=2))
 
     def best(self) -> Choice:
-        """Return the pair with the best mean score; of equals, the larger alpha."""
-        means = self.means
-        row, position = np.unravel_index(int(np.argmax(means)), means.shape)
+        """Return the pair with the best mean score; of equals, the larger alpha.
+
+        Raises
+        ------
+        ValueError
+            Where no pair has a score on every fold.
+        """
+        means = self.means.T
+        position, row = np.unravel_index(int(np.argmax(means)), means.shape)
+        if means[position, row] == -np.inf:
+            raise ValueError(
+                "No alpha has a score on every fold, so that none can be chosen: "
+                + (
+                    "scoring returned NaN or infinity; check it, or use fewer folds."
+                    if None in self.refits
+                    else f"refit={self.refits[0]!r} does not apply to any of them (too many "
+                    'columns for the rows), or scoring returned NaN; use refit="auto".'
+                )
+            )
         return Choice(int(position), self.refits[int(row)])
 
     def one_standard_error(self) -> Choice:
@@ -79,18 +96,21 @@ class CrossValidation:
         return Choice(int(enough[0]), best.refit)
 
     def results(self) -> dict[str, NDArray[Any]]:
-        """Return the table as scikit-learn's ``cv_results_``: one entry per alpha and refit."""
+        """Return the table as scikit-learn's ``cv_results_``: one entry per alpha and refit.
+
+        No refit is written "None"; equals share the best of their ranks.
+        """
         n_refits, n_alphas, n_folds = self.scores.shape
         flat = self.scores.reshape(-1, n_folds)
         names = np.repeat(np.array([str(name) for name in self.refits], dtype=object), n_alphas)
-        order = np.argsort(np.argsort(-self.means.ravel(), kind="stable"), kind="stable")
+        ranks = rankdata(-self.means.ravel(), method="min")
         table: dict[str, NDArray[Any]] = {
             "alpha": np.tile(self.alphas, n_refits),
             "refit": names,
             "mean_terms": np.tile(self.terms.mean(axis=1), n_refits),
             "mean_test_score": flat.mean(axis=1),
             "std_test_score": flat.std(axis=1),
-            "rank_test_score": order + 1,
+            "rank_test_score": ranks.astype(np.int32),
         }
         for k in range(n_folds):
             table[f"split{k}_test_score"] = flat[:, k]
@@ -124,7 +144,18 @@ def cross_validate(
         Scores a fitted model on rows.
     n_jobs : int, optional
         Processes, through joblib.
+
+    Raises
+    ------
+    ValueError
+        Where a fold has no rows to fit or to score, or only one class to fit.
     """
+    if not folds:
+        raise ValueError("cv gives no folds; at least one is needed.")
+    for k, (train, test) in enumerate(folds):
+        for rows, part in ((train, "training"), (test, "test")):
+            if len(rows) == 0:
+                raise ValueError(f"Fold {k} of cv has no {part} rows of positive weight.")
     jobs = (
         delayed(_one_fold)(problem, list(alphas), settings, fold, list(refits), score)
         for fold in folds
@@ -150,6 +181,13 @@ def _one_fold(
     """Return the scores of one fold, shape (n_refits, n_points), and its numbers of terms."""
     train, test = fold
     part = problem.subset(train)
+    try:
+        part.loss.check_target(part.y)
+    except ValueError as error:
+        raise ValueError(
+            f"The training rows of a fold cannot be fitted: {error} Use fewer folds, or folds "
+            "that are shuffled or stratified."
+        ) from None
     path = compute_path(part, alphas, settings, [], _identity)
     scores = np.full((len(refits), len(path)), np.nan)
     known: dict[tuple[str | None, object], float] = {}

@@ -50,6 +50,10 @@ class PathPoint:
     seconds: float
 
 
+def _as_matrix(X: Any) -> FloatArray:
+    return np.asarray(X, dtype=np.float64)
+
+
 @dataclass(frozen=True)
 class Path:
     """Models for decreasing alpha.
@@ -66,6 +70,8 @@ class Path:
         Why the path ended where it did.
     respond : callable
         Turns f(x) into what is predicted.
+    read : callable
+        Turns the table of a user into the matrix that the bases were fitted to.
     """
 
     points: list[PathPoint]
@@ -73,6 +79,7 @@ class Path:
     names: list[str]
     reason: str
     respond: Callable[[FloatArray], NDArray[Any]]
+    read: Callable[[Any], FloatArray] = _as_matrix
 
     @property
     def alphas(self) -> FloatArray:
@@ -98,13 +105,13 @@ class Path:
             )
         return self.points[nearest]
 
-    def predict(self, X: FloatArray, alpha: float | None = None) -> NDArray[Any]:
+    def predict(self, X: Any, alpha: float | None = None) -> NDArray[Any]:
         """Return predictions: numbers for a regression loss, labels for a classification loss.
 
         Parameters
         ----------
-        X : array-like of shape (n, p)
-            Rows.
+        X : array-like or data frame of shape (n, p)
+            Rows with the columns of the training data.
         alpha : float, optional
             One alpha of the path; without it all are predicted.
 
@@ -114,12 +121,13 @@ class Path:
         """
         if alpha is not None:
             return self.respond(self.decision_function(X, alpha))
-        return np.column_stack([self.predict(X, a) for a in self.alphas])
+        rows = self.read(X)
+        values = [point.model.predict(self.design, rows) for point in self.points]
+        return np.column_stack([self.respond(f) for f in values])
 
-    def decision_function(self, X: FloatArray, alpha: float) -> FloatArray:
+    def decision_function(self, X: Any, alpha: float) -> FloatArray:
         """Return f(x) at one alpha, shape (n,), or (n, n_classes) for more than two classes."""
-        rows = np.asarray(X, dtype=np.float64)
-        return self.at(alpha).model.predict(self.design, rows)
+        return self.at(alpha).model.predict(self.design, self.read(X))
 
     def hull(self, alpha: float) -> pd.DataFrame:
         """Return the terms at one alpha, a row each."""

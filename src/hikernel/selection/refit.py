@@ -8,21 +8,22 @@ The certificate speaks of the convex problem that selected them.
 - "unpenalised": the same without a penalty, where the terms are few and well conditioned.
 - "variables": all products of the selected variables up to a total degree, term w with weight
   base^-degree: HKL has found which few variables matter, so that a richer model in these is cheap.
+  As many variables interact as the graph allows (``max_order``).
 
-Strengths by leave-one-out (``ridge``).
+Strengths by leave-one-out (``ridge``). A hull without terms is refitted by its constant.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from hikernel.bases import Basis
 from hikernel.bases.design import Design
-from hikernel.engines.protocol import FloatArray, Node
+from hikernel.engines.protocol import Engine, FloatArray, Node
 from hikernel.engines.threads import one_blas_thread
 from hikernel.graphs import node_degree
 from hikernel.selection.model import TermModel
@@ -54,7 +55,7 @@ class Fitted:
     refit : str or None
         How it was estimated after selection.
     strength : float
-        Relative strength of the refit's penalty; 0 where there is none.
+        mu of the refit's penalty (``ridge``); 0 where there is none.
     """
 
     model: TermModel
@@ -71,6 +72,9 @@ def refit_is_possible(problem: TrainingProblem) -> bool:
 def refit(name: str | None, problem: TrainingProblem, model: TermModel) -> Fitted | None:
     """Return the refitted model, or None where this refit does not apply to it.
 
+    It does not where the loss has no refits, where the terms have too many columns, and, without a
+    penalty, where there are fewer than three rows to a column.
+
     Parameters
     ----------
     name : {None, "ridge", "unpenalised", "variables"}
@@ -82,55 +86,60 @@ def refit(name: str | None, problem: TrainingProblem, model: TermModel) -> Fitte
     """
     if name is None:
         return Fitted(model, problem.design)
-    with one_blas_thread():
-        return REFITS[name](problem, model)
-
-
-def _on_hull(problem: TrainingProblem, model: TermModel, strength: float | None) -> Fitted | None:
-    kept = [i for i, norm in enumerate(model.norms) if norm > 0.0]
-    nodes = [model.nodes[i] for i in kept]
-    width = int(np.sum(model.widths[kept]))
-    if not nodes or width > _MOST_HULL_FEATURES:
+    if not refit_is_possible(problem):
         return None
-    scales = np.repeat(np.sqrt(model.zeta[kept] / np.max(model.zeta[kept])), model.widths[kept])
-    features = problem.engine.features(nodes) * scales
-    fit = fit_ridge(features, problem.y, problem.engine.row_weights, problem.loss, strength)
-    return _assembled(problem, problem.design, nodes, scales * fit.coef, fit, model)
+    if model.n_terms == 0:
+        return Fitted(model, problem.design, refit=name)
+    with one_blas_thread():
+        found = REFITS[name](problem, model)
+    return None if found is None else replace(found, refit=name)
 
 
 def _ridge(problem: TrainingProblem, model: TermModel) -> Fitted | None:
-    found = _on_hull(problem, model, None)
-    return None if found is None else replace(found, refit="ridge")
+    kept = model.norms > 0.0
+    if int(np.sum(model.widths[kept])) > _MOST_HULL_FEATURES:
+        return None
+    nodes = list(itertools.compress(model.nodes, kept))
+    scales = np.repeat(np.sqrt(model.zeta[kept] / np.max(model.zeta[kept])), model.widths[kept])
+    features = problem.engine.features(nodes) * scales
+    fit = fit_ridge(features, problem.y, problem.engine.row_weights, problem.loss)
+    return _assembled(problem, problem.design, problem.engine, nodes, scales, fit, model)
 
 
 def _unpenalised(problem: TrainingProblem, model: TermModel) -> Fitted | None:
-    if _ROWS_PER_FEATURE * int(np.sum(model.widths)) > problem.engine.n_rows:
+    kept = model.norms > 0.0
+    width = int(np.sum(model.widths[kept]))
+    if width > min(_MOST_HULL_FEATURES, problem.engine.n_rows // _ROWS_PER_FEATURE):
         return None
-    found = _on_hull(problem, model, 0.0)
-    return None if found is None else replace(found, refit="unpenalised")
+    nodes = list(itertools.compress(model.nodes, kept))
+    omega = problem.engine.row_weights
+    features = problem.engine.features(nodes)
+    # Columns of unit variance: only what is truly collinear is to be lost to rounding.
+    spread = np.sqrt(omega @ (features - omega @ features) ** 2)
+    scales = 1.0 / np.where(spread > 0.0, spread, 1.0)
+    fit = fit_ridge(features * scales, problem.y, omega, problem.loss, 0.0)
+    return _assembled(problem, problem.design, problem.engine, nodes, scales, fit, model)
 
 
 def _variables(problem: TrainingProblem, model: TermModel) -> Fitted | None:
     chosen = selected_variables(model)
-    if not chosen:
-        return None
     bases: list[Basis] = list(problem.bases)
     for m in chosen:
         bases[m] = _richer(bases[m])
-    rich = problem.design.refitted(problem.X, bases, problem.engine.row_weights, chosen)
-    widths = {m: rich.bases[m].widths for m in chosen}
-    nodes = _products(chosen, widths)
-    if nodes is None:
+    omega = problem.engine.row_weights
+    rich = problem.design.refitted(problem.X, bases, omega, chosen)
+    engine = rich.engine(problem.X, omega, chosen)
+    levels = {m: rich.bases[m].max_level for m in chosen}
+    nodes = _products(levels, engine.width, problem.graph.max_order)
+    if not nodes:
         return None
-    engine = rich.engine(problem.X, problem.engine.row_weights, chosen)
     base = problem.weight_base
     scales = np.concatenate(
         [np.full(engine.width(node), base ** -float(node_degree(node))) for node in nodes]
     )
     features = engine.features(nodes) * scales
-    fit = fit_ridge(features, problem.y, problem.engine.row_weights, problem.loss)
-    found = _assembled(problem, rich, nodes, scales * fit.coef, fit, model)
-    return replace(found, refit="variables")
+    fit = fit_ridge(features, problem.y, omega, problem.loss)
+    return _assembled(problem, rich, engine, nodes, scales, fit, model)
 
 
 def selected_variables(model: TermModel) -> tuple[int, ...]:
@@ -150,52 +159,45 @@ def _richer(basis: Basis) -> Basis:
     return replace(basis, degree=_LARGEST_DEGREE)  # type: ignore[type-var]
 
 
-def _products(variables: Sequence[int], widths: dict[int, tuple[int, ...]]) -> list[Node] | None:
-    """Return the products of the variables up to the largest total degree that is affordable."""
+def _products(
+    levels: dict[int, int], width: Callable[[Node], int], max_order: int | None
+) -> list[Node]:
+    """Return the products of the variables up to the largest total degree that is affordable.
+
+    An empty list where not even those of degree 1 are.
+    """
     for degree in range(_LARGEST_DEGREE, 0, -1):
-        nodes: list[Node] = []
-        columns = 0
-        for node in _up_to(variables, widths, degree):
-            columns += int(np.prod([widths[m][j] for m, j in node]))
-            if columns > _MOST_FEATURES:
-                break
-            nodes.append(node)
-        else:
+        nodes = _up_to(levels, degree, max_order)
+        if nodes is not None and sum(width(node) for node in nodes) <= _MOST_FEATURES:
             return nodes
-    return None
+    return []
 
 
-def _up_to(
-    variables: Sequence[int], widths: dict[int, tuple[int, ...]], degree: int
-) -> Sequence[Node]:
-    """Return all products of total degree 1 to ``degree``, or enough to see that they are many."""
+def _up_to(levels: dict[int, int], degree: int, max_order: int | None) -> list[Node] | None:
+    """Return all products of total degree 1 to ``degree``, or None where there are too many."""
     out: list[Node] = [()]
-    for m in variables:
-        levels = range(1, len(widths[m]))
-        grown = [
+    for m, highest in levels.items():
+        out += [
             (*node, (m, j))
-            for node, j in itertools.product(out, levels)
-            if node_degree(node) + j <= degree
+            for node, j in itertools.product(out, range(1, highest + 1))
+            if node_degree(node) + j <= degree and (max_order is None or len(node) < max_order)
         ]
-        out += grown
-        if len(out) > 50 * _MOST_FEATURES:
-            break
+        if len(out) > _MOST_FEATURES + 1:
+            return None
     return sorted(out[1:], key=lambda node: (node_degree(node), node))
 
 
 def _assembled(
     problem: TrainingProblem,
     design: Design,
+    engine: Engine,
     nodes: list[Node],
-    coef: FloatArray,
+    scales: FloatArray,
     fit: RidgeFit,
     model: TermModel,
 ) -> Fitted:
     """Return the refitted terms as a model in the units of y."""
-    engine = problem.engine if design is problem.design else None
-    if engine is None:
-        variables = {m for node in nodes for m, _ in node}
-        engine = design.engine(problem.X, problem.engine.row_weights, variables)
+    coef = scales * fit.coef
     widths = np.array([engine.width(node) for node in nodes])
     starts = np.concatenate([[0], np.cumsum(widths)[:-1]]).astype(np.intp)
     blocks = np.split(coef, starts[1:])

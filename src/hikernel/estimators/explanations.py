@@ -1,0 +1,127 @@
+"""What a fitted estimator can say about itself: effects, shares, formula, terms; and its file."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from hikernel.bases.parameters import check_integer
+from hikernel.estimators.validation import read_new_rows
+from hikernel.explain import Purified, effects_frame, formula, purified, terms_frame
+
+if TYPE_CHECKING:
+    from os import PathLike
+
+    import pandas as pd
+
+    from hikernel.bases.design import Design
+    from hikernel.frames import ColumnTable
+    from hikernel.selection import TermModel
+
+__all__ = ["Explanations"]
+
+
+class Explanations:
+    """Methods of fitted estimators that explain the model that predicts."""
+
+    columns_: ColumnTable
+    _model: TermModel
+    _design: Design
+
+    @property
+    def terms_(self) -> pd.DataFrame:
+        """The terms with a coefficient, largest share first, a row each."""
+        check_is_fitted(self)
+        return terms_frame(self._model, self.columns_.names)
+
+    def effects(self, X: Any) -> pd.DataFrame:
+        """Return what each term contributes to f(x).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows with the columns of the training data.
+
+        Returns
+        -------
+        pandas.DataFrame of n_samples rows
+            A column "intercept" and one per term; they add up to f(x) (the logarithm of the mean
+            with the Poisson loss). For more than two classes the columns are (class, term).
+        """
+        check_is_fitted(self)
+        rows = read_new_rows(self, X)
+        index = getattr(X, "index", None)
+        return effects_frame(
+            self._model, self._design, rows, self.columns_.names, self._outputs(), index
+        )
+
+    def anova(self, X: Any, sample_weight: Any = None) -> Purified:
+        """Return the functional ANOVA of f, variables independent, each distributed as in X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Rows that stand for the distribution of the variables: the training data.
+        sample_weight : array-like of shape (n_samples,), optional
+            Their weights.
+
+        Returns
+        -------
+        Purified
+            ``frame(names)`` has the share of every set of variables in the variance of f,
+            ``variables_frame(names)`` the total share of every variable.
+        """
+        check_is_fitted(self)
+        weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        return purified(self._model, self._design, read_new_rows(self, X), weights)
+
+    def formula(self, digits: int = 4) -> str:
+        """Return f(x) as text.
+
+        Parameters
+        ----------
+        digits : int, default=4
+            Significant digits of the numbers.
+
+        Returns
+        -------
+        str
+            Exact up to rounding for polynomial bases; other functions are named and explained.
+        """
+        check_is_fitted(self)
+        check_integer("digits", digits, 1)
+        categories = {
+            m: {float(code): str(label) for code, label in enumerate(labels)}
+            for m, labels in enumerate(self.columns_.categories)
+            if labels is not None
+        }
+        return formula(
+            self._model,
+            self._design,
+            self.columns_.names,
+            digits,
+            outputs=self._outputs(),
+            categories=categories,
+        )
+
+    def save(self, path: str | PathLike[str], *, dual_coef: bool = True) -> None:
+        """Write the fitted model to one file without pickle; ``hikernel.load`` reads it.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file, of any name.
+        dual_coef : bool, default=True
+            Whether to keep ``dual_coef_``, one number a training row, which no prediction needs.
+        """
+        # Persistence knows the estimators, so that it cannot be imported from here directly.
+        import_module("hikernel.persistence").save(self, path, dual_coef=dual_coef)
+
+    def _outputs(self) -> list[str] | None:
+        """Return the names of several outputs: the classes."""
+        if self._model.coef.ndim == 1:
+            return None
+        return [str(label) for label in self.classes_.tolist()]  # type: ignore[attr-defined]

@@ -1,0 +1,287 @@
+"""Stability selection: how often a term is selected when half of the rows are drawn anew."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from sklearn.base import clone, is_classifier
+from sklearn.utils.validation import check_random_state
+
+from hikernel.bases.parameters import check_integer
+from hikernel.engines.protocol import FloatArray
+from hikernel.estimators.base import HKLEstimator
+from hikernel.estimators.cross_validated import CrossValidatedEstimator
+from hikernel.estimators.validation import check_number, check_training_data
+from hikernel.frames import take_rows
+from hikernel.graphs import node_degree, node_name, node_order
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["StabilitySelection", "stability_selection"]
+
+Rows = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class StabilitySelection:
+    """What :func:`stability_selection` found.
+
+    Attributes
+    ----------
+    terms : pandas.DataFrame
+        One row per term that was ever selected, the most frequent first: term, order (variables),
+        degree (sum of levels), frequency (share of the subsamples that select it), selected
+        (frequency at or above the threshold).
+    variables : pandas.DataFrame
+        One row per column: variable, frequency (share of the subsamples that select a term with
+        it), selected.
+    threshold : float
+        From which frequency on something counts as selected.
+    n_subsamples, subsample_size : int
+        How many fits of how many rows.
+    mean_terms, mean_variables : float
+        Terms and variables that one fit selects on average.
+    false_variables : float or None
+        Bound q^2 / ((2 threshold - 1) p) on the expected number of selected variables that should
+        not be, q = ``mean_variables`` and p the number of columns (Shah & Samworth 2013, theorem
+        1, for complementary pairs of halves). "Should not be" means precisely: variables which
+        the estimator, on half of the rows, selects with probability q / p at most, that is no
+        more often than an average column. It assumes independent rows (within the classes, for a
+        classifier) and takes q from the subsamples; it assumes nothing about how columns depend
+        on each other, and says nothing about noise columns that are selected more often than
+        that. None where it does not hold: a fraction other than 0.5, a threshold of 0.5 or less.
+    """
+
+    terms: pd.DataFrame
+    variables: pd.DataFrame
+    threshold: float
+    n_subsamples: int
+    subsample_size: int
+    mean_terms: float
+    mean_variables: float
+    false_variables: float | None
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What one subsample selects: terms with order and degree, and the variables in them."""
+
+    terms: dict[str, tuple[int, int]]
+    variables: frozenset[str]
+
+
+def stability_selection(
+    estimator: HKLEstimator,
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    alphas: Sequence[float] | None = None,
+    n_subsamples: int = 50,
+    fraction: float = 0.5,
+    threshold: float = 0.6,
+    n_jobs: int | None = None,
+    random_state: Any = 0,
+) -> StabilitySelection:
+    """Fit an estimator to many random subsamples and count what it selects.
+
+    Subsamples are drawn without replacement, in pairs that share no row (Shah & Samworth 2013);
+    those of a classifier keep the shares of the classes. Nothing is certified in the fits.
+
+    Parameters
+    ----------
+    estimator : HKLRegressor or HKLClassifier
+        What to fit; clones are, with ``certify="none"``.
+    X : array-like or data frame of shape (n_samples, n_features)
+        As for ``estimator.fit``.
+    y : array-like of shape (n_samples,)
+        Target.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights, zero or positive; rows of weight zero are not drawn.
+    alphas : sequence of float, optional
+        Regularisation strengths in place of ``estimator.alpha``: a term counts where it is
+        selected at any of them.
+    n_subsamples : int, default=50
+        Number of subsamples, an even one.
+    fraction : float, default=0.5
+        Share of the rows in a subsample, 0.5 at most.
+    threshold : float, default=0.6
+        Frequency from which on a term counts as selected.
+    n_jobs : int, optional
+        Processes for the fits, through joblib.
+    random_state : int, RandomState or None, default=0
+        Seed of the draws.
+
+    Returns
+    -------
+    StabilitySelection
+        Frequencies of terms and variables.
+
+    Raises
+    ------
+    TypeError
+        For an estimator that is no HKLRegressor or HKLClassifier.
+    ValueError
+        For settings out of range, and rows or classes too few to be divided.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hikernel import HKLRegressor, stability_selection
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(200, 6))
+    >>> y = X[:, 0] + 2 * X[:, 1] * X[:, 2] + 0.1 * rng.standard_normal(200)
+    >>> found = stability_selection(HKLRegressor(alpha=0.01), X, y, n_subsamples=10)
+    >>> sorted(found.variables.query("selected")["variable"])
+    ['x0', 'x1', 'x2']
+    """
+    _check_estimator(estimator)
+    check_integer("n_subsamples", n_subsamples, 2)
+    if n_subsamples % 2:
+        raise ValueError(
+            f"n_subsamples must be even, as subsamples come in pairs; got {n_subsamples!r}."
+        )
+    check_number("fraction", fraction, above=0.0)
+    check_number("threshold", threshold, above=0.0)
+    if fraction > 0.5:
+        raise ValueError(f"fraction must be 0.5 at most, so that pairs fit; got {fraction!r}.")
+    if threshold > 1.0:
+        raise ValueError(f"threshold must be 1 at most, as a frequency is; got {threshold!r}.")
+    strengths = [float(estimator.alpha)] if alphas is None else [float(a) for a in alphas]
+    if not strengths:
+        raise ValueError("alphas is empty; pass at least one, or None for estimator.alpha.")
+    for alpha in strengths:
+        check_number("every alpha", alpha, above=1e-100)
+    labelled = is_classifier(estimator)
+    data = check_training_data(
+        X, y, sample_weight, estimator.categorical, labels=labelled, estimator=estimator
+    )
+    draws = _pairs(data.y if labelled else None, data.weights, n_subsamples, fraction, random_state)
+    plain = _without_extras(estimator)
+    jobs = (
+        delayed(_fit)(plain, strengths, take_rows(X, rows), data.y[rows], data.weights[rows])
+        for rows in draws
+    )
+    found: list[_Found] = Parallel(n_jobs=n_jobs)(jobs)
+    return _summary(found, data.columns.names, threshold, fraction, len(draws[0]))
+
+
+def _check_estimator(estimator: object) -> None:
+    if isinstance(estimator, CrossValidatedEstimator):
+        raise TypeError(
+            f"stability_selection fits at a given alpha, and {type(estimator).__name__} chooses "
+            "its own; pass HKLRegressor or HKLClassifier with the alpha_ that it chose, or "
+            "with alphas=."
+        )
+    if not isinstance(estimator, HKLEstimator):
+        raise TypeError(
+            "stability_selection needs an HKLRegressor or HKLClassifier, whose terms it counts; "
+            f"got {estimator!r}."
+        )
+
+
+def _without_extras(estimator: HKLEstimator) -> HKLEstimator:
+    """Return a clone that only selects: no proof, no refit, no progress bars."""
+    out: HKLEstimator = clone(estimator)
+    wanted = {"certify": "none", "refit": None, "verbose": 0}
+    known = out.get_params(deep=False)
+    out.set_params(**{name: value for name, value in wanted.items() if name in known})
+    return out
+
+
+def _pairs(
+    labels: NDArray[Any] | None,
+    weights: FloatArray,
+    n_subsamples: int,
+    fraction: float,
+    random_state: Any,
+) -> list[Rows]:
+    """Return the rows of all subsamples: 0 and 1 share none, nor do 2 and 3, and so on."""
+    used = np.flatnonzero(weights > 0)
+    if labels is None:
+        parts = [used]
+    else:
+        parts = [used[labels[used] == label] for label in np.unique(labels[used])]
+    sizes = [int(fraction * len(part)) for part in parts]
+    if sum(sizes) < 2 or min(sizes) < 1:
+        what = "rows" if labels is None else "rows of a class"
+        raise ValueError(
+            f"fraction={fraction!r} of the {min(len(part) for part in parts)} {what} is too few "
+            "to fit; use more rows, or a larger fraction."
+        )
+    rng = check_random_state(random_state)
+    draws: list[Rows] = []
+    for _ in range(n_subsamples // 2):
+        orders = [rng.permutation(part) for part in parts]
+        for k in range(2):
+            rows = [
+                order[k * size : (k + 1) * size] for order, size in zip(orders, sizes, strict=True)
+            ]
+            draws.append(np.sort(np.concatenate(rows)))
+    return draws
+
+
+def _fit(
+    estimator: HKLEstimator, alphas: list[float], X: Any, y: NDArray[Any], weights: FloatArray
+) -> _Found:
+    """Return what is selected on some rows, at any of the alphas."""
+    terms: dict[str, tuple[int, int]] = {}
+    variables: set[str] = set()
+    for alpha in alphas:
+        model: Any = clone(estimator).set_params(alpha=alpha)
+        model.fit(X, y, sample_weight=weights)
+        # Columns by name: which have a mark of missing values depends on the rows.
+        names = model.columns_.names
+        for node, norm in zip(model.nodes_, model.hull_["norm"], strict=True):
+            if node and norm > 0.0:
+                terms[node_name(node, names)] = (node_order(node), node_degree(node))
+                variables.update(names[m] for m, _ in node)
+    return _Found(terms, frozenset(variables))
+
+
+def _summary(
+    found: Sequence[_Found],
+    names: Sequence[str],
+    threshold: float,
+    fraction: float,
+    size: int,
+) -> StabilitySelection:
+    """Return frequencies, and the bound where it holds."""
+    import pandas as pd
+
+    n = len(found)
+    counts = Counter(term for one in found for term in one.terms)
+    shapes = {term: shape for one in found for term, shape in one.terms.items()}
+    ordered = sorted(counts, key=lambda term: (-counts[term], shapes[term][::-1], term))
+    frequency = np.array([counts[term] / n for term in ordered], dtype=float)
+    hits = Counter(name for one in found for name in one.variables)
+    shares = np.array([hits[name] / n for name in names], dtype=float)
+    q = float(np.sum(shares))
+    holds = fraction == 0.5 and threshold > 0.5
+    return StabilitySelection(
+        terms=pd.DataFrame(
+            {
+                "term": ordered,
+                "order": [shapes[term][0] for term in ordered],
+                "degree": [shapes[term][1] for term in ordered],
+                "frequency": frequency,
+                "selected": frequency >= threshold,
+            }
+        ),
+        variables=pd.DataFrame(
+            {"variable": list(names), "frequency": shares, "selected": shares >= threshold}
+        ),
+        threshold=threshold,
+        n_subsamples=n,
+        subsample_size=size,
+        mean_terms=float(np.sum(frequency)),
+        mean_variables=q,
+        false_variables=q**2 / ((2.0 * threshold - 1.0) * len(names)) if holds else None,
+    )

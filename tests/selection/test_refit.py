@@ -1,0 +1,236 @@
+"""Refits on data with a known truth."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from losses.cases import CASES
+from sklearn.linear_model import LinearRegression
+
+from hikernel.bases import Categorical, Gaussian, OrthonormalPolynomial, Polynomial, Spline
+from hikernel.losses import Huber, LogLoss, Poisson, SquaredError, SquaredHinge
+from hikernel.selection import SearchSettings, TrainingProblem, refit, refit_is_possible
+from hikernel.selection.refit import REFITS, selected_variables
+from hikernel.selection.ridge import fit_ridge
+
+SETTINGS = SearchSettings(certify="none")
+SMOOTH = [SquaredError(), Huber(), LogLoss(), Poisson(), SquaredHinge()]
+
+
+def signal(X):
+    return X[:, 0] + 1.5 * X[:, 0] * X[:, 1]
+
+
+def target(f, loss, rng):
+    if isinstance(loss, Poisson):
+        return rng.poisson(np.exp(0.7 * f)).astype(float)
+    if isinstance(loss, (LogLoss, SquaredHinge)):
+        return np.where(f + 0.5 * rng.standard_normal(len(f)) > 0.0, 1.0, -1.0)
+    return 5.0 + 10.0 * f + 3.0 * rng.standard_normal(len(f))
+
+
+def make(loss=None, basis=None, n=300, p=5, seed=0, weights=None, truth=signal, **settings):
+    loss = SquaredError() if loss is None else loss
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1.5, 1.5, (n, p))
+    y = target(truth(X), loss, rng)
+    bases = [OrthonormalPolynomial(4) if basis is None else basis] * p
+    weights = np.ones(n) if weights is None else weights
+    keywords = {"max_order": None, "weight_base": 2.0, "root_weight": 1.0, **settings}
+    return TrainingProblem.make(X, y, weights, bases, loss, **keywords), X, y
+
+
+def loss_of(problem, fitted, X, y):
+    f = fitted.model.predict(fitted.design, X)
+    return float(np.mean(problem.loss.value((y - problem.center) / problem.scale, (f - problem.center) / problem.scale)))  # fmt: skip  # noqa: E501
+
+
+@pytest.mark.parametrize("loss", SMOOTH, ids=lambda loss: loss.name)
+@pytest.mark.parametrize("name", sorted(REFITS))
+def test_a_refit_undoes_the_shrinkage(name, loss):
+    problem, _, _ = make(loss)
+    _, X_new, y_new = make(loss, n=2000, seed=1)
+    model = problem.solve(0.02, SETTINGS)
+    assert ((0, 1), (1, 1)) in model.nodes
+    plain = refit(None, problem, model)
+    assert plain.model is model
+    assert plain.refit is None
+    fitted = refit(name, problem, model)
+    assert fitted.refit == name
+    assert loss_of(problem, fitted, X_new, y_new) < 0.95 * loss_of(problem, plain, X_new, y_new)
+
+
+@pytest.mark.parametrize("name", sorted(REFITS))
+def test_the_model_of_a_refit_describes_what_predicts(name):
+    problem, X, _ = make(weights=np.random.default_rng(5).integers(0, 3, 300).astype(float))
+    model = problem.solve(0.02, SETTINGS)
+    fitted = refit(name, problem, model)
+    new = fitted.model
+    assert (
+        len(new.coef)
+        == new.widths.sum()
+        == fitted.design.engine(X, np.ones(300)).features(new.nodes).shape[1]
+    )
+    f = fitted.design.engine(X, np.ones(300)).apply(new.nodes, new.coef) + new.intercept
+    np.testing.assert_allclose(new.predict(fitted.design, X), f, atol=1e-9)
+    assert new.shares.sum() == pytest.approx(1.0)
+    np.testing.assert_allclose(new.norms, [np.linalg.norm(b) for b in np.split(new.coef, np.cumsum(new.widths)[:-1])])  # fmt: skip  # noqa: E501
+    frame = new.frame([f"x{m}" for m in range(5)])
+    assert {"x0", "x0 * x1"} <= set(frame.sort_values("share").tail(2)["term"])
+    # What speaks of the convex problem stays.
+    assert new.certificate is model.certificate
+    assert new.alpha == model.alpha
+    assert new.dual_coef is model.dual_coef
+    assert (fitted.strength > 0.0) == (name != "unpenalised")
+    if name == "variables":
+        variables = {m for node in new.nodes for m, _ in node}
+        assert variables == set(selected_variables(model))
+        assert max(level for node in new.nodes for _, level in node) > 4
+        known = {node: i for i, node in enumerate(model.nodes)}
+        for i, node in enumerate(new.nodes):
+            assert np.isnan(new.eta[i]) == (node not in known)
+    else:
+        assert new.nodes == [v for v, norm in zip(model.nodes, model.norms, strict=True) if norm]
+        assert fitted.design is problem.design
+
+
+def test_unpenalised_is_least_squares():
+    # Powers that are not scaled: columns of very different size.
+    problem, X, y = make(basis=Polynomial(4))
+    model = problem.solve(0.02, SETTINGS)
+    fitted = refit("unpenalised", problem, model)
+    features = problem.engine.features(fitted.model.nodes)
+    expected = LinearRegression().fit(features, y)
+    np.testing.assert_allclose(
+        fitted.model.predict(fitted.design, X), expected.predict(features), rtol=1e-6
+    )
+
+
+def test_ridge_is_in_the_metric_of_zeta():
+    problem, X, y = make()
+    model = problem.solve(0.01, SETTINGS)
+    fitted = refit("ridge", problem, model)
+    kept = model.norms > 0.0
+    zeta = model.zeta[kept]
+    features = problem.engine.features(fitted.model.nodes)
+    scaled = features * np.sqrt(zeta / zeta.max())
+    standard = (y - problem.center) / problem.scale
+    direct = fit_ridge(scaled.copy(), standard, np.full(300, 1 / 300), SquaredError())
+    assert fitted.strength == pytest.approx(direct.strength)
+    np.testing.assert_allclose(
+        fitted.model.predict(fitted.design, X),
+        problem.center + problem.scale * (scaled @ direct.coef + direct.intercept),
+        rtol=1e-8,
+    )
+
+
+def test_the_variables_refit_finds_what_the_graph_could_not_hold():
+    """The truth is of degree six in one variable; the graph ends at three."""
+    problem, X, y = make(
+        basis=OrthonormalPolynomial(3),
+        truth=lambda X: np.cos(4.0 * X[:, 0]),
+        n=400,
+    )
+    model = problem.solve(1e-4, SETTINGS)
+    fitted = refit("variables", problem, model)
+    f = fitted.model.predict(fitted.design, X)
+    shrunk = model.predict(problem.design, X)
+    assert np.mean((y - f) ** 2) < 0.6 * np.mean((y - shrunk) ** 2)
+
+
+@pytest.mark.parametrize("max_order", [1, 2])
+def test_the_variables_refit_keeps_to_max_order(max_order):
+    problem, _, _ = make(truth=lambda X: X[:, 0] + X[:, 1] + X[:, 2], max_order=max_order)
+    model = problem.solve(0.001, SETTINGS)
+    nodes = refit("variables", problem, model).model.nodes
+    assert max(len(node) for node in nodes) == max_order
+
+
+def test_many_variables_lower_the_degree():
+    problem, _, _ = make(p=12, truth=lambda X: X.sum(axis=1), n=400)
+    model = problem.solve(0.001, SETTINGS)
+    assert len(selected_variables(model)) == 12
+    new = refit("variables", problem, model).model
+    degrees = [sum(level for _, level in node) for node in new.nodes]
+    assert max(degrees) == 3
+    assert len(new.nodes) == 454  # 12 + 78 + 364
+
+
+@pytest.mark.parametrize(
+    "basis",
+    [Spline(), Gaussian(constant_level=True), Gaussian(), Categorical()],
+    ids=["spline", "gaussian", "bumps", "categorical"],
+)
+@pytest.mark.parametrize("name", sorted(REFITS))
+@pytest.mark.filterwarnings("ignore::hikernel.bases.LowRankWarning")
+def test_bases_with_several_columns(name, basis):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 4, (200, 3)).astype(float)
+    y = X[:, 0] - 2.0 * (X[:, 1] == 2.0) + 0.3 * rng.standard_normal(200)
+    keywords = {"max_order": None, "weight_base": 2.0, "root_weight": 1.0}
+    problem = TrainingProblem.make(X, y, np.ones(200), [basis] * 3, SquaredError(), **keywords)
+    model = problem.solve(0.01, SETTINGS)
+    fitted = refit(name, problem, model)
+    if fitted is None:
+        assert name != "ridge"
+        return
+    new = fitted.model
+    assert len(new.coef) == new.widths.sum()
+    f = new.predict(fitted.design, X)
+    assert np.mean((y - f) ** 2) <= np.mean((y - model.predict(problem.design, X)) ** 2)
+    engine = fitted.design.engine(X, np.ones(200))
+    np.testing.assert_allclose(engine.apply(new.nodes, new.coef) + new.intercept, f, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", sorted(REFITS))
+def test_a_hull_without_terms_is_refitted_by_its_constant(name):
+    problem, X, y = make()
+    model = problem.solve(1e9, SETTINGS)
+    fitted = refit(name, problem, model)
+    assert fitted.refit == name
+    np.testing.assert_allclose(fitted.model.predict(fitted.design, X), y.mean(), rtol=1e-5)
+
+
+def test_a_refit_without_penalty_needs_rows():
+    problem, _, _ = make(n=40)
+    model = problem.solve(1e-5, SETTINGS)
+    assert 3 * model.widths[model.norms > 0.0].sum() > 40
+    assert refit("unpenalised", problem, model) is None
+    assert refit("ridge", problem, model) is not None
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES)
+def test_losses_with_kinks_or_several_outputs_have_none(case):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 2))
+    f = X[:, 0] if case.outputs is None else np.column_stack([X, X[:, 0] - X[:, 1]])
+    y = case.target(f, rng)
+    keywords = {"max_order": None, "weight_base": 2.0, "root_weight": 1.0}
+    bases = [OrthonormalPolynomial(2)] * 2
+    problem = TrainingProblem.make(X, y, np.ones(80), bases, case.loss, **keywords)
+    possible = case.loss.smooth and case.outputs is None
+    assert refit_is_possible(problem) == possible
+    model = problem.solve(0.01, SETTINGS)
+    for name in REFITS:
+        assert (refit(name, problem, model) is not None) == possible
+    assert refit(None, problem, model).model is model
+
+
+def test_a_part_of_the_rows_is_the_problem_of_these_rows():
+    """TrainingProblem.subset: same bases and units, other rows."""
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, 300)
+    problem, X, y = make(weights=weights)
+    rows = np.arange(0, 300, 2)
+    part = problem.subset(rows)
+    np.testing.assert_allclose(part.engine.row_weights, weights[rows] / weights[rows].sum())
+    np.testing.assert_array_equal(part.X, X[rows])
+    np.testing.assert_allclose(part.y * part.scale + part.center, y[rows])
+    model = part.solve(0.01, SETTINGS)
+    assert len(model.dual_coef) == len(rows)
+    engine = problem.design.engine(X[rows], weights[rows])
+    np.testing.assert_allclose(
+        part.engine.features(model.nodes), engine.features(model.nodes), atol=1e-12
+    )
+    # Its model is the minimiser over these rows: no dual variable of another row takes part.
+    scores = part.engine.correlate(model.nodes, model.dual_coef)
+    np.testing.assert_allclose(model.zeta * scores, model.coef, atol=1e-6)
