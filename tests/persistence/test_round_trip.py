@@ -15,7 +15,7 @@ from bases.cases import CASES as BASES
 from losses.cases import CASES as LOSSES
 from persistence.files import bytes_of, classifier, data, quick, regressor, same
 
-from hikernel import HKLClassifier, HKLRegressor
+from hikernel import HKLClassifier, HKLClassifierCV, HKLRegressor, HKLRegressorCV
 from hikernel.bases import Gaussian, KernelPCA, LowRankWarning, Polynomial, Spline
 from hikernel.losses import Multinomial
 from hikernel.persistence import estimator_from_state, estimator_state, load, save
@@ -232,7 +232,7 @@ def test_only_our_own_fitted_estimators(tmp_path):
     from sklearn.linear_model import Ridge
 
     refused(HKLRegressor(), tmp_path, "not fitted")
-    refused(Ridge(), tmp_path, "HKLClassifier or HKLRegressor can be saved")
+    refused(Ridge(), tmp_path, "HKLRegressor or HKLRegressorCV can be saved")
     refused(None, tmp_path, "can be saved, got None")
 
 
@@ -247,3 +247,33 @@ def test_broken_models_are_not_saved(tmp_path):
 def test_kernels_by_name_can_be_saved_within_a_mapping(tmp_path):
     model = fitted_with({0: KernelPCA("laplace", degree=2, tol=1e-3, constant_level=True)})
     assert_same_model(model, by_file(model, tmp_path), data()[0])
+
+
+@pytest.mark.parametrize("refit", [None, "ridge", "variables"])
+def test_a_cross_validated_regressor_comes_back(tmp_path, refit):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (120, 4))
+    y = X[:, 0] + 2 * X[:, 1] * X[:, 2] + 0.1 * rng.standard_normal(120)
+    model = HKLRegressorCV(refit=refit, cv=3, n_alphas=6, certify="none").fit(X, y)
+    assert model.refit_ == refit
+    save(model, tmp_path / "model.hik")
+    copy = load(tmp_path / "model.hik")
+    np.testing.assert_array_equal(copy.predict(X), model.predict(X))
+    assert (copy.alpha_, copy.refit_, copy.best_score_) == (
+        model.alpha_,
+        model.refit_,
+        model.best_score_,
+    )
+    for name, column in model.cv_results_.items():
+        np.testing.assert_array_equal(copy.cv_results_[name], column)
+    assert copy.formula() == model.formula()
+
+
+def test_a_cross_validated_classifier_comes_back(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (120, 4))
+    y = np.where(X[:, 0] * X[:, 1] > 0, "a", np.where(X[:, 2] > 0, "b", "c"))
+    model = HKLClassifierCV(cv=2, n_alphas=4, certify="none").fit(X, y)
+    save(model, tmp_path / "model.hik")
+    copy = load(tmp_path / "model.hik")
+    np.testing.assert_array_equal(copy.predict_proba(X), model.predict_proba(X))

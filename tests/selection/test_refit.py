@@ -88,7 +88,7 @@ def test_the_model_of_a_refit_describes_what_predicts(name):
         assert max(level for node in new.nodes for _, level in node) > 4
         known = {node: i for i, node in enumerate(model.nodes)}
         for i, node in enumerate(new.nodes):
-            assert np.isnan(new.eta[i]) == (node not in known)
+            assert (new.eta[i] == 0.0) == (node not in known)
     else:
         assert new.nodes == [v for v, norm in zip(model.nodes, model.norms, strict=True) if norm]
         assert fitted.design is problem.design

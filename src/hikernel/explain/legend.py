@@ -189,6 +189,8 @@ class NameBook:
     def _ratio(self, what: str, basis: FittedBasis) -> str:
         """Return (what - centre) / scale, the centre to the digits of the scale."""
         center, scale = basis.scaler.center, basis.scaler.scale
+        if abs(center) < 1e-12 * scale:  # zero, but for the rounding of a mean
+            return f"{what} / {self.number(scale)}"
         size = math.ceil(math.log10(max(abs(center), scale) / scale)) if scale > 0.0 else 0
         written = f"{abs(center):.{min(17, self._digits + size)}g}"
         return f"({what} {'+' if center < 0 else '-'} {written}) / {self.number(scale)}"

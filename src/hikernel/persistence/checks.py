@@ -30,8 +30,11 @@ _LARGEST_INTEGER = 100_000
 _TRIAL = np.array([0.0, 1.0])
 
 
-def check_bases(design: Design, graph: Grid, n_features: int) -> None:
-    """Raise unless there is a sound basis per column, with the levels of the graph."""
+def check_bases(design: Design, graph: Grid, n_features: int, *, richer: bool = False) -> None:
+    """Raise unless there is a sound basis per column, with the levels of the graph.
+
+    The bases of a refit may be ``richer``, with more levels than the graph.
+    """
     if not len(design.bases) == graph.n_variables == n_features:
         raise ContentError(
             f"it has {n_features} columns, {len(design.bases)} bases, and a graph of "
@@ -42,7 +45,8 @@ def check_bases(design: Design, graph: Grid, n_features: int) -> None:
         _check_numbers(basis, where)
         try:
             widths = basis.widths
-            if basis.max_level != graph.max_level(m):
+            more = basis.max_level - graph.max_level(m)
+            if more < 0 or (more > 0 and not richer):
                 raise ContentError(f"{where} has other levels than the graph")
             with np.errstate(all="ignore"):
                 levels = basis.transform(_TRIAL)
@@ -88,7 +92,9 @@ def _check_numbers(value: Any, where: str) -> None:
             raise ContentError(f"{field.name} in {where} is not finite")
 
 
-def check_model(model: TermModel, design: Design, graph: Grid, n_outputs: int | None) -> None:
+def check_model(
+    model: TermModel, design: Design, graph: Grid, n_outputs: int | None, *, richer: bool = False
+) -> None:
     """Raise unless the terms are of the graph and the arrays of their number and width.
 
     Parameters
@@ -99,10 +105,13 @@ def check_model(model: TermModel, design: Design, graph: Grid, n_outputs: int | 
         As :func:`check_bases` has passed them.
     n_outputs : int or None
         Columns of the coefficients; None where they are a vector.
+    richer : bool
+        Whether the terms may use all levels of the bases, as those of a refit do.
     """
     if not 0.0 < model.alpha < math.inf:
         raise ContentError(f"alpha is {shown(model.alpha)}")
-    _check_nodes(model.nodes, graph)
+    levels = tuple((1.0,) * (basis.max_level + 1) for basis in design.bases)
+    _check_nodes(model.nodes, Grid(levels) if richer else graph)
     size = len(model.nodes)
     outputs = () if n_outputs is None else (n_outputs,)
     if model.widths.dtype.kind != "i" or model.widths.shape != (size,):

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hikernel.bases import Basis
 from hikernel.bases.design import Design
-from hikernel.estimators import HKLClassifier, HKLRegressor
+from hikernel.estimators import HKLClassifier, HKLClassifierCV, HKLRegressor, HKLRegressorCV
 from hikernel.estimators.labels import Labels
 from hikernel.frames import ColumnTable
 from hikernel.graphs import Grid
@@ -25,10 +25,13 @@ from hikernel.losses import CLASSIFICATION, REGRESSION, LogLoss, Loss, Multinomi
 from hikernel.persistence.checks import check_bases, check_columns, check_model
 from hikernel.persistence.content import ContentError, conforms, shown
 from hikernel.selection import Fitted, TermModel, TrainingProblem
+from hikernel.selection.refit import REFITS
 
 __all__ = ["ESTIMATORS", "estimator_from_state", "estimator_state"]
 
-ESTIMATORS: dict[str, type[Any]] = {"HKLClassifier": HKLClassifier, "HKLRegressor": HKLRegressor}
+ESTIMATORS: dict[str, type[Any]] = {
+    cls.__name__: cls for cls in (HKLClassifier, HKLClassifierCV, HKLRegressor, HKLRegressorCV)
+}
 """Estimators by the kind of their files."""
 
 _STATE_TYPES: dict[str, Any] = {
@@ -40,7 +43,16 @@ _STATE_TYPES: dict[str, Any] = {
     "loss": Loss,
     "model": TermModel,
     "classes": np.ndarray | None,
+    "choice": dict[str, Any] | None,
 }
+_CHOICE_TYPES: dict[str, Any] = {
+    "alpha_": float,
+    "refit_": str | None,
+    "best_score_": float,
+    "n_splits_": int,
+    "cv_results_": dict[str, np.ndarray],
+}
+"""What a cross-validated estimator keeps of its choice; not the path."""
 
 _SCALARS: tuple[type, ...] = (str, int, float, np.generic, type(None))
 _PARAM_KINDS: dict[str, tuple[type, ...]] = {"loss": (str, Loss), "basis": (str, Basis)}
@@ -60,7 +72,7 @@ def estimator_state(estimator: Any, *, dual_coef: bool = True) -> dict[str, Any]
 
     Parameters
     ----------
-    estimator : HKLRegressor or HKLClassifier
+    estimator : HKLRegressor, HKLClassifier, HKLRegressorCV or HKLClassifierCV
         Fitted.
     dual_coef : bool, default=True
         Whether to keep ``dual_coef_``, one number a training row (and output), which no
@@ -97,12 +109,20 @@ def estimator_state(estimator: Any, *, dual_coef: bool = True) -> dict[str, Any]
         "loss": estimator.loss_,
         "model": model,
         "classes": estimator.classes_ if is_classifier(estimator) else None,
+        "choice": _choice(estimator),
     }
     try:
         _check_state(type(estimator), state)
     except ContentError as error:
         raise ValueError(f"This model cannot be saved: {error}.") from error
     return state
+
+
+def _choice(estimator: Any) -> dict[str, Any] | None:
+    """Return what a cross-validated estimator chose, None for the others."""
+    if not isinstance(estimator, (HKLClassifierCV, HKLRegressorCV)):
+        return None
+    return {name: getattr(estimator, name) for name in _CHOICE_TYPES}
 
 
 def _seed(random_state: object) -> object:
@@ -150,6 +170,8 @@ def estimator_from_state(kind: str, state: object) -> Any:
     if checked["classes"] is not None:
         estimator._labels = Labels(checked["classes"], loss)
         estimator.classes_ = estimator._labels.classes
+    for name, value in (checked["choice"] or {}).items():
+        setattr(estimator, name, value)
     return estimator
 
 
@@ -165,10 +187,29 @@ def _check_state(cls: type[Any], state: object) -> dict[str, Any]:
     check_columns(columns)
     if len(state["basis_notes"]) != len(columns.names):
         raise ContentError("the notes on its bases are not one a column")
-    check_bases(state["design"], state["graph"], len(columns.names))
+    richer = _check_choice(cls, state["choice"])
+    check_bases(state["design"], state["graph"], len(columns.names), richer=richer)
     n_outputs = _check_outputs(cls, state["loss"], state["classes"])
-    check_model(state["model"], state["design"], state["graph"], n_outputs)
+    check_model(state["model"], state["design"], state["graph"], n_outputs, richer=richer)
     return state
+
+
+def _check_choice(cls: type[Any], choice: Any) -> bool:
+    """Check what a cross-validation chose; return whether it refitted with richer bases."""
+    if not issubclass(cls, (HKLClassifierCV, HKLRegressorCV)):
+        if choice is not None:
+            raise ContentError(f"a {cls.__name__} makes no choice")
+        return False
+    if choice is None or set(choice) != set(_CHOICE_TYPES):
+        raise ContentError("it does not say what cross-validation chose")
+    for name, hint in _CHOICE_TYPES.items():
+        if not conforms(choice[name], hint):
+            raise ContentError(f"its {name} is of the wrong type")
+    if choice["refit_"] not in (None, *REFITS):
+        raise ContentError(f"it was refitted by {shown(choice['refit_'])}")
+    if len({len(column) for column in choice["cv_results_"].values()}) > 1:
+        raise ContentError("the columns of its cv_results_ differ in length")
+    return bool(choice["refit_"] == "variables")
 
 
 def _check_params(cls: type[Any], params: Mapping[str, Any]) -> None:
@@ -180,7 +221,7 @@ def _check_params(cls: type[Any], params: Mapping[str, Any]) -> None:
         parts = [value]
         if isinstance(value, Mapping) and name in ("basis", "class_weight"):
             parts = list(value.values())
-        elif isinstance(value, (list, tuple)) and name == "categorical":
+        elif isinstance(value, (list, tuple)) and name in ("categorical", "alphas"):
             parts = list(value)
         if not all(isinstance(part, kinds) for part in parts):
             raise ContentError(f"the parameter {name} is {shown(value)}")
@@ -188,7 +229,7 @@ def _check_params(cls: type[Any], params: Mapping[str, Any]) -> None:
 
 def _check_outputs(cls: type[Any], loss: Loss, classes: Any) -> int | None:
     """Return the number of outputs, None for one, of a loss and labels that go together."""
-    if cls is HKLRegressor:
+    if issubclass(cls, (HKLRegressor, HKLRegressorCV)):
         if type(loss) not in REGRESSION.values() or classes is not None:
             raise ContentError(f"the loss {shown(loss)} is not one of a regressor")
         return None

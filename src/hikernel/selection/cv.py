@@ -102,7 +102,7 @@ class CrossValidation:
         """
         n_refits, n_alphas, n_folds = self.scores.shape
         flat = self.scores.reshape(-1, n_folds)
-        names = np.repeat(np.array([str(name) for name in self.refits], dtype=object), n_alphas)
+        names = np.repeat(np.array([str(name) for name in self.refits]), n_alphas)
         ranks = rankdata(-self.means.ravel(), method="min")
         table: dict[str, NDArray[Any]] = {
             "alpha": np.tile(self.alphas, n_refits),

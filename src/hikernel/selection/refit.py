@@ -217,8 +217,9 @@ def _assembled(
             widths=widths,
             coef=problem.scale * coef,
             intercept=np.asarray(problem.center + problem.scale * fit.intercept),
-            eta=np.where(position >= 0, model.eta[position], np.nan),
-            zeta=np.where(position >= 0, model.zeta[position], np.nan),
+            # Terms that the convex problem did not select have no weight in it.
+            eta=np.where(position >= 0, model.eta[position], 0.0),
+            zeta=np.where(position >= 0, model.zeta[position], 0.0),
             norms=problem.scale * np.sqrt(np.add.reduceat(coef**2, starts)),
             shares=shares,
         ),
