@@ -26,7 +26,15 @@ from hikernel.estimators.validation import (
 )
 from hikernel.frames import ColumnTable
 from hikernel.losses import Loss
-from hikernel.selection import Fitted, SearchSettings, TermModel, TrainingProblem
+from hikernel.selection import (
+    REFITS,
+    Fitted,
+    SearchSettings,
+    TermModel,
+    TrainingProblem,
+    refit,
+    refit_is_possible,
+)
 
 __all__ = ["HKLEstimator"]
 
@@ -114,11 +122,39 @@ class HKLEstimator(Explanations, BaseEstimator):  # type: ignore[misc]  # untype
         remedy = "Without a penalty nothing is selected."
         check_number("alpha", self.alpha, above=1e-100, remedy=remedy)
         problem = self._training_problem(X, y, weights, loss)
+        if self.refit == "auto":
+            raise ValueError(
+                'refit="auto" is a choice of cross-validation; use HKLRegressorCV or '
+                "HKLClassifierCV, or name the refit."
+            )
+        self._check_refit(problem)
         with SearchProgress(self.max_kernels, enabled=self.verbose > 0) as progress:
             model = problem.solve(float(self.alpha), settings, callback=progress)
-        self._store(problem, Fitted(model, problem.design))
+        self._store(problem, self._refitted(problem, model, self.refit))
         self._warn(model)
         self._warn_of_outliers(problem, model)
+
+    def _check_refit(self, problem: TrainingProblem) -> None:
+        """Raise for a refit that is not known, or that the loss has not got."""
+        names = [None, *REFITS]
+        if self.refit != "auto" and self.refit not in names:
+            listed = ", ".join(repr(name) for name in names)
+            raise ValueError(f"refit must be one of {listed}, got {self.refit!r}.")
+        if self.refit not in (None, "auto") and not refit_is_possible(problem):
+            raise ValueError(
+                f"refit={self.refit!r} needs a smooth loss with one output; use refit=None with "
+                "this one."
+            )
+
+    def _refitted(self, problem: TrainingProblem, model: TermModel, name: str | None) -> Fitted:
+        """Return the model estimated once more."""
+        fitted = refit(name, problem, model)
+        if fitted is None:
+            raise ValueError(
+                f"refit={name!r} does not apply: {model.n_terms} terms are too many for "
+                f'{problem.engine.n_rows} rows; raise alpha, or use refit="ridge" or None.'
+            )
+        return fitted
 
     def _warn_of_outliers(self, problem: TrainingProblem, model: TermModel) -> None:
         """Say when a single row carries most of the objective, to which tol is relative."""
@@ -147,6 +183,7 @@ class HKLEstimator(Explanations, BaseEstimator):  # type: ignore[misc]  # untype
         self.coef_ = model.coef
         self.intercept_: Any = model.intercept
         self.dual_coef_ = model.dual_coef
+        self.refit_ = fitted.refit
         self.certificate_ = model.certificate
         self.history_ = model.history
         self.n_iter_ = len(model.history)

@@ -151,6 +151,7 @@ n_iter_, n_features_in_, feature_names_in_
         max_kernels: int = 600,
         tol: float = 1e-3,
         certify: str = "auto",
+        refit: str | None = None,
         time_budget: float | None = None,
         random_state: Any = 0,
         verbose: int = 0,
@@ -168,6 +169,7 @@ n_iter_, n_features_in_, feature_names_in_
         self.max_kernels = max_kernels
         self.tol = tol
         self.certify = certify
+        self.refit = refit
         self.time_budget = time_budget
         self.random_state = random_state
         self.verbose = verbose

@@ -143,13 +143,6 @@ class CrossValidatedEstimator(HKLEstimator):
         self.best_score_ = float(results.means[results.refits.index(choice.refit), choice.position])
         self.n_splits_ = len(kept)
 
-    def _check_refit(self, problem: TrainingProblem) -> None:
-        if self.refit not in (None, "auto") and not refit_is_possible(problem):
-            raise ValueError(
-                f"refit={self.refit!r} needs a smooth loss with one output; use refit=None or "
-                '"auto" with this one.'
-            )
-
     def _score(self, problem: TrainingProblem, table: Any, labels: NDArray[Any]) -> Any:
         if self.scoring is None:
             return LossScore(problem)

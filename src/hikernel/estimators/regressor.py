@@ -74,6 +74,11 @@ class HKLRegressor(RegressorMixin, HKLEstimator):  # type: ignore[misc]  # untyp
         up to about 6,500 rows with 32 variables (11,000 with 10), statistical above. With "none"
         nothing is proven. A :class:`~hikernel.errors.CertificateWarning` says when a proof was
         wanted and not reached.
+    refit : {None, "ridge", "unpenalised", "variables"}, default=None
+        How the selected terms are estimated: None keeps the (shrunken) coefficients of the convex
+        problem, "ridge" fits the selected terms again with a penalty of its own (strength by
+        leave-one-out), "unpenalised" without one, "variables" fits all products of the selected
+        variables up to total degree 6. The certificate speaks of the convex problem.
     time_budget : float, optional
         Seconds after which the look-ahead search ends with the model and the bound it has.
     random_state : int, RandomState or None, default=0
@@ -154,6 +159,7 @@ class HKLRegressor(RegressorMixin, HKLEstimator):  # type: ignore[misc]  # untyp
         max_kernels: int = 600,
         tol: float = 1e-3,
         certify: str = "auto",
+        refit: str | None = None,
         time_budget: float | None = None,
         random_state: Any = 0,
         verbose: int = 0,
@@ -170,6 +176,7 @@ class HKLRegressor(RegressorMixin, HKLEstimator):  # type: ignore[misc]  # untyp
         self.max_kernels = max_kernels
         self.tol = tol
         self.certify = certify
+        self.refit = refit
         self.time_budget = time_budget
         self.random_state = random_state
         self.verbose = verbose

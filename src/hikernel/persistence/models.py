@@ -164,7 +164,8 @@ def estimator_from_state(kind: str, state: object) -> Any:
     estimator._basis_notes = checked["basis_notes"]
     model, loss = checked["model"], checked["loss"]
     fitted = _Fitted(checked["design"], checked["graph"], loss)
-    estimator._store(cast(TrainingProblem, fitted), Fitted(model, fitted.design))
+    refit = checked["params"]["refit"] if checked["choice"] is None else None
+    estimator._store(cast(TrainingProblem, fitted), Fitted(model, fitted.design, refit))
     if model.intercept.ndim == 0:
         estimator.intercept_ = float(model.intercept)
     if checked["classes"] is not None:
@@ -187,7 +188,8 @@ def _check_state(cls: type[Any], state: object) -> dict[str, Any]:
     check_columns(columns)
     if len(state["basis_notes"]) != len(columns.names):
         raise ContentError("the notes on its bases are not one a column")
-    richer = _check_choice(cls, state["choice"])
+    refitted = state["params"]["refit"] if state["choice"] is None else None
+    richer = _check_choice(cls, state["choice"]) or refitted == "variables"
     check_bases(state["design"], state["graph"], len(columns.names), richer=richer)
     n_outputs = _check_outputs(cls, state["loss"], state["classes"])
     check_model(state["model"], state["design"], state["graph"], n_outputs, richer=richer)

@@ -3,10 +3,11 @@
 from hikernel.selection.cv import CrossValidation, Fold, cross_validate
 from hikernel.selection.model import TermModel
 from hikernel.selection.path import Path, alpha_grid, compute_path
-from hikernel.selection.refit import Fitted, refit, refit_is_possible
+from hikernel.selection.refit import REFITS, Fitted, refit, refit_is_possible
 from hikernel.selection.training import SearchSettings, TrainingProblem
 
 __all__ = [
+    "REFITS",
     "CrossValidation",
     "Fitted",
     "Fold",

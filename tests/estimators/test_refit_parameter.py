@@ -1,0 +1,61 @@
+"""The refit parameter of the estimators with one alpha."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import hikernel
+from hikernel import HKLClassifier, HKLRegressor
+from hikernel.losses import Quantile
+
+
+def data(n=200):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (n, 4))
+    y = X[:, 0] + 2 * X[:, 1] * X[:, 2] + 0.1 * rng.standard_normal(n)
+    return X, y
+
+
+@pytest.mark.parametrize("refit", ["ridge", "unpenalised", "variables"])
+def test_a_refit_takes_the_shrinkage_out_and_keeps_the_certificate(refit, tmp_path):
+    X, y = data()
+    shrunk = HKLRegressor(0.02).fit(X, y)
+    model = HKLRegressor(0.02, refit=refit).fit(X, y)
+    assert model.refit_ == refit
+    assert model.score(X, y) > 0.98 > 0.95 > shrunk.score(X, y)
+    assert model.certificate_ == shrunk.certificate_
+    np.testing.assert_allclose(model.effects(X).sum(axis=1), model.predict(X), rtol=1e-9)
+    model.save(tmp_path / "model.hik")
+    copy = hikernel.load(tmp_path / "model.hik")
+    assert copy.refit_ == refit
+    np.testing.assert_array_equal(copy.predict(X), model.predict(X))
+
+
+def test_a_refitted_classifier_is_more_certain():
+    X, y = data()
+    shrunk = HKLClassifier(0.02).fit(X, y > 0)
+    model = HKLClassifier(0.02, refit="ridge").fit(X, y > 0)
+    f, g = shrunk.decision_function(X), model.decision_function(X)
+    assert np.abs(g).mean() > 2 * np.abs(f).mean()
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"refit": "lasso"}, "refit must be one of None, 'ridge'"),
+        ({"refit": "auto"}, "HKLRegressorCV"),
+        ({"refit": "ridge", "loss": Quantile(0.9)}, "needs a smooth loss"),
+        ({"refit": "unpenalised", "alpha": 1e-5}, "too many"),
+    ],
+)
+def test_refits_that_do_not_apply_say_so(settings, sentence):
+    X, y = data(60)
+    with pytest.raises(ValueError, match=sentence):
+        HKLRegressor(**{"alpha": 0.01, "certify": "none", **settings}).fit(X, y)
+
+
+def test_several_classes_have_no_refit():
+    X, y = data()
+    with pytest.raises(ValueError, match="one output"):
+        HKLClassifier(refit="ridge").fit(X, np.digitize(y, [-0.5, 0.5]))
