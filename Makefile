@@ -35,7 +35,7 @@ demo: $(VENV)/.core
 	$(BIN)/hikernel demo
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest --cov --cov-report=term
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=term
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .

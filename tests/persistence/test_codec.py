@@ -103,7 +103,7 @@ def test_big_integers():
         Enum("Foreign", "A").A,
         CLASSES["Polynomial"],
     ],
-    ids=repr,
+    ids=lambda value: type(value).__name__,
 )
 def test_what_a_file_cannot_hold_is_refused(value):
     with pytest.raises(ValueError, match=r"cannot hold"):
