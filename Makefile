@@ -11,7 +11,7 @@ help:
 	@echo "make test    all tests, with coverage"
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff reformat the code"
-	@echo "make bench   speed, growth, memory, recovery (half an hour)"
+	@echo "make bench   speed, growth, memory, recovery, classification (an hour)"
 	@echo "make clean   remove the virtual environment and caches"
 
 $(BIN)/python:

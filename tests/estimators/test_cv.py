@@ -371,3 +371,17 @@ def test_noise_gives_a_model_that_claims_little():
     for refit in ("auto", "ridge", "variables"):
         model = HKLRegressorCV(refit=refit, **QUICK, rule="one_se").fit(X, y)
         assert np.std(model.predict(X)) < 0.5
+
+
+def test_the_path_of_a_classifier_predicts_labels():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (120, 3))
+    y = np.where(X[:, 0] + 0.2 * rng.standard_normal(120) > 0, "yes", "no")
+    model = HKLClassifierCV(cv=2, n_alphas=4, certify="none").fit(X, y)
+    labels = model.path_.predict(X, alpha=model.path_.alphas[-1])
+    assert np.mean(labels == y) > 0.85
+
+
+def test_no_alphas_are_refused():
+    with pytest.raises(ValueError, match="alphas is empty"):
+        HKLRegressorCV(alphas=[]).fit(np.eye(10), np.arange(10.0))

@@ -57,6 +57,17 @@ class HKLEstimator(Explanations, BaseEstimator):  # type: ignore[misc]  # untype
         return tags
 
     def _check_parameters(self) -> SearchSettings:
+        if hasattr(self, "alpha"):
+            remedy = "Without a penalty nothing is selected."
+            check_number("alpha", self.alpha, above=1e-100, remedy=remedy)
+            if self.refit == "auto":
+                raise ValueError(
+                    'refit="auto" is a choice of cross-validation; use HKLRegressorCV or '
+                    "HKLClassifierCV, or name the refit."
+                )
+        if self.refit not in (None, "auto", *REFITS):
+            listed = ", ".join(repr(name) for name in (None, *REFITS))
+            raise ValueError(f"refit must be one of {listed}, got {self.refit!r}.")
         check_integer("degree", self.degree, 1)
         check_optional_integer("max_order", self.max_order, 1, "any number of variables")
         check_number("weight_base", self.weight_base, above=0.0)
@@ -119,14 +130,7 @@ class HKLEstimator(Explanations, BaseEstimator):  # type: ignore[misc]  # untype
         settings: SearchSettings,
     ) -> None:
         """Search, refit, set the fitted attributes, and say aloud what did not work out."""
-        remedy = "Without a penalty nothing is selected."
-        check_number("alpha", self.alpha, above=1e-100, remedy=remedy)
         problem = self._training_problem(X, y, weights, loss)
-        if self.refit == "auto":
-            raise ValueError(
-                'refit="auto" is a choice of cross-validation; use HKLRegressorCV or '
-                "HKLClassifierCV, or name the refit."
-            )
         self._check_refit(problem)
         with SearchProgress(self.max_kernels, enabled=self.verbose > 0) as progress:
             model = problem.solve(float(self.alpha), settings, callback=progress)
@@ -135,11 +139,7 @@ class HKLEstimator(Explanations, BaseEstimator):  # type: ignore[misc]  # untype
         self._warn_of_outliers(problem, model)
 
     def _check_refit(self, problem: TrainingProblem) -> None:
-        """Raise for a refit that is not known, or that the loss has not got."""
-        names = [None, *REFITS]
-        if self.refit != "auto" and self.refit not in names:
-            listed = ", ".join(repr(name) for name in names)
-            raise ValueError(f"refit must be one of {listed}, got {self.refit!r}.")
+        """Raise for a refit that the loss has not got."""
         if self.refit not in (None, "auto") and not refit_is_possible(problem):
             raise ValueError(
                 f"refit={self.refit!r} needs a smooth loss with one output; use refit=None with "
@@ -158,9 +158,9 @@ class HKLEstimator(Explanations, BaseEstimator):  # type: ignore[misc]  # untype
 
     def _warn_of_outliers(self, problem: TrainingProblem, model: TermModel) -> None:
         """Say when a single row carries most of the objective, to which tol is relative."""
-        linear = problem.engine.apply(model.nodes, model.coef / problem.scale)
-        f = linear + (model.intercept - problem.center) / problem.scale
-        losses = problem.engine.row_weights * problem.loss.value(problem.y, f)
+        losses = problem.engine.row_weights * problem.loss.value(
+            problem.y, problem.prediction(model)
+        )
         scaled = problem.loss.degree > 0 and len(losses) > _FEW_ROWS
         if scaled and np.max(losses) > 0.5 * np.sum(losses) > 0.0:
             row = int(np.flatnonzero(problem.used)[np.argmax(losses)])

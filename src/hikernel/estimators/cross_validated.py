@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -80,6 +81,8 @@ class CrossValidatedEstimator(HKLEstimator):
         check_integer("n_alphas", self.n_alphas, 1)
         check_number("eps", self.eps, above=0.0, below=1.0)
         check_choice("rule", self.rule, ["best", "one_se"])
+        if self.alphas is not None and len(self.alphas) == 0:
+            raise ValueError("alphas is empty; pass at least one, or None for an automatic grid.")
         for alpha in self.alphas if self.alphas is not None else ():
             check_number("every alpha", alpha, above=1e-100)
         return settings
@@ -109,7 +112,7 @@ class CrossValidatedEstimator(HKLEstimator):
         grid = alpha_grid(problem, self.n_alphas, self.eps) if self.alphas is None else self.alphas
         alphas = sorted((float(a) for a in grid), reverse=True)
         with PathProgress(len(alphas), enabled=self.verbose > 0) as progress:
-            path = compute_path(problem, alphas, unproven, names, loss.predict_mean, progress)
+            path = compute_path(problem, alphas, unproven, names, self._respond(loss), progress)
         position = np.full(len(problem.used), -1, dtype=np.intp)
         position[problem.used] = np.arange(int(np.sum(problem.used)))
         kept = [(position[a][position[a] >= 0], position[b][position[b] >= 0]) for a, b in folds]
@@ -133,6 +136,12 @@ class CrossValidatedEstimator(HKLEstimator):
         )
         fitted = refit(choice.refit, problem, model)
         if fitted is None:
+            warnings.warn(
+                f"refit={choice.refit!r} was chosen on the folds but has too many terms on all "
+                "rows; the model keeps the coefficients of the convex problem.",
+                UserWarning,
+                stacklevel=3,
+            )
             fitted = Fitted(model, problem.design)
         self._store(problem, fitted)
         self._warn(model)
@@ -142,6 +151,10 @@ class CrossValidatedEstimator(HKLEstimator):
         self.cv_results_ = results.results()
         self.best_score_ = float(results.means[results.refits.index(choice.refit), choice.position])
         self.n_splits_ = len(kept)
+
+    def _respond(self, loss: Loss) -> Callable[[FloatArray], NDArray[Any]]:
+        """Return what turns f(x) into predictions."""
+        return loss.predict_mean
 
     def _score(self, problem: TrainingProblem, table: Any, labels: NDArray[Any]) -> Any:
         if self.scoring is None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.base import RegressorMixin
+from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from sklearn.utils.validation import check_random_state
 
@@ -13,12 +14,13 @@ from hikernel.engines.protocol import FloatArray
 from hikernel.estimators.classifier import ClassPredictions
 from hikernel.estimators.cross_validated import CrossValidatedEstimator
 from hikernel.estimators.labels import Labels, keep_classes, weigh_classes
-from hikernel.losses import REGRESSION, make_loss
+from hikernel.estimators.regressor import NumberPredictions
+from hikernel.losses import REGRESSION, Loss, make_loss
 
 __all__ = ["HKLClassifierCV", "HKLRegressorCV"]
 
 
-class HKLRegressorCV(RegressorMixin, CrossValidatedEstimator):  # type: ignore[misc]
+class HKLRegressorCV(NumberPredictions, CrossValidatedEstimator):
     """Sparse nonlinear regression, alpha and refit chosen by cross-validation.
 
     The path of :func:`~hikernel.hkl_path` is solved on all rows and on the training rows of every
@@ -166,21 +168,6 @@ loss_, history_
         self.intercept_ = float(self._model.intercept)
         return self
 
-    def predict(self, X: Any) -> FloatArray:
-        """Return predictions for the rows of X: f(x), or exp f(x) with the Poisson loss.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Rows with the columns of the training data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        f = self._decide(X)
-        return self.loss_.predict_mean(f)
-
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
@@ -305,3 +292,6 @@ nodes_, graph_, bases_, basis_choices_, columns_, loss_, history_
         if target.ndim == 1:
             self.intercept_ = float(self._model.intercept)
         return self
+
+    def _respond(self, loss: Loss) -> Callable[[FloatArray], NDArray[Any]]:
+        return self._labels.choose

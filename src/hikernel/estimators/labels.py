@@ -91,7 +91,7 @@ def weigh_classes(weights: FloatArray, y: NDArray[Any], class_weight: object) ->
     Raises
     ------
     ValueError
-        For weights of classes that are not zero or positive numbers, or a class that gets none.
+        Where a class gets a weight that is not positive.
     """
     if class_weight is None:
         return weights

@@ -10,10 +10,29 @@ from hikernel.engines.protocol import FloatArray
 from hikernel.estimators.base import HKLEstimator
 from hikernel.losses import REGRESSION, make_loss
 
-__all__ = ["HKLRegressor"]
+__all__ = ["HKLRegressor", "NumberPredictions"]
 
 
-class HKLRegressor(RegressorMixin, HKLEstimator):  # type: ignore[misc]  # untyped bases
+class NumberPredictions(RegressorMixin, HKLEstimator):  # type: ignore[misc]  # untyped base
+    """Predictions of a fitted estimator for numbers."""
+
+    def predict(self, X: Any) -> FloatArray:
+        """Return predictions for the rows of X: f(x), or exp f(x) with the Poisson loss.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows with the columns of the training data.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        f = self._decide(X)
+        return self.loss_.predict_mean(f)
+
+
+class HKLRegressor(NumberPredictions):
     """Sparse nonlinear regression over all products of one-variable functions.
 
     Solves the convex problem
@@ -205,18 +224,3 @@ class HKLRegressor(RegressorMixin, HKLEstimator):  # type: ignore[misc]  # untyp
         self._fit_terms(X, y, weights, loss, settings)
         self.intercept_ = float(self._model.intercept)
         return self
-
-    def predict(self, X: Any) -> FloatArray:
-        """Return predictions for the rows of X: f(x), or exp f(x) with the Poisson loss.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            Rows with the columns of the training data.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        f = self._decide(X)
-        return self.loss_.predict_mean(f)

@@ -230,9 +230,7 @@ def _explained(problem: TrainingProblem, model: TermModel, total: float) -> floa
     """Return the share of the loss of the best constant that a model explains."""
     if total <= 0.0:
         return 1.0
-    linear = problem.engine.apply(model.nodes, model.coef / problem.scale)
-    f = linear + (model.intercept - problem.center) / problem.scale
-    return 1.0 - problem.mean_loss(f) / total
+    return 1.0 - problem.mean_loss(problem.prediction(model)) / total
 
 
 def _saturated(points: Sequence[PathPoint]) -> bool:

@@ -28,7 +28,7 @@ from hikernel.engines.threads import one_blas_thread
 from hikernel.graphs import node_degree
 from hikernel.selection.model import TermModel
 from hikernel.selection.ridge import RidgeFit, fit_ridge
-from hikernel.selection.training import TrainingProblem
+from hikernel.selection.training import TrainingProblem, term_variances
 
 __all__ = ["REFITS", "Fitted", "refit", "refit_is_possible"]
 
@@ -201,13 +201,9 @@ def _assembled(
     widths = np.array([engine.width(node) for node in nodes])
     starts = np.concatenate([[0], np.cumsum(widths)[:-1]]).astype(np.intp)
     blocks = np.split(coef, starts[1:])
-    omega = engine.row_weights
-    variances = []
-    for node, block in zip(nodes, blocks, strict=True):
-        values = engine.apply([node], block)
-        variances.append(float(omega @ (values - float(omega @ values)) ** 2))
+    variances = term_variances(engine, nodes, blocks)
     total = float(np.sum(variances))
-    shares = np.array(variances) / total if total > 0.0 else np.array(variances)
+    shares = variances / total if total > 0.0 else variances
     known = {node: i for i, node in enumerate(model.nodes)}
     position = np.array([known.get(node, -1) for node in nodes])
     return Fitted(

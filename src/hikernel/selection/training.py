@@ -32,7 +32,7 @@ from hikernel.search.screen import PairScreen
 from hikernel.search.state import StepCallback
 from hikernel.selection.model import TermModel
 
-__all__ = ["SearchName", "SearchSettings", "TrainingProblem"]
+__all__ = ["SearchName", "SearchSettings", "TrainingProblem", "term_variances"]
 
 SearchName = Literal["lookahead", "paper"]
 
@@ -236,6 +236,11 @@ class TrainingProblem:
         zero = np.zeros_like(self.y)
         return zero + self.loss.intercept(self.y, zero, self.engine.row_weights, smoothing)
 
+    def prediction(self, model: TermModel) -> FloatArray:
+        """Return f of a model on the rows, in the units of the problem."""
+        linear = self.engine.apply(model.nodes, model.coef / self.scale)
+        return np.asarray(linear + (model.intercept - self.center) / self.scale)
+
     def mean_loss(self, f: FloatArray) -> float:
         """Return the weighted mean of the loss over the rows."""
         return float(self.engine.row_weights @ self.loss.value(self.y, f))
@@ -251,7 +256,7 @@ class TrainingProblem:
         dual_coef = np.zeros((len(self.used), *self.y.shape[1:]))
         unit = self.scale**self.loss.degree
         dual_coef[self.used] = self.scale * result.alpha
-        variances = self._variances(result.nodes, np.split(coef, starts[1:]))
+        variances = term_variances(self.engine, result.nodes, np.split(coef, starts[1:]))
         total = float(np.sum(variances))
         return TermModel(
             alpha=alpha,
@@ -269,15 +274,18 @@ class TrainingProblem:
             status=result.solution.status,
         )
 
-    def _variances(self, nodes: Sequence[Node], blocks: Sequence[FloatArray]) -> FloatArray:
-        """Return the variance of each term over the training rows."""
-        omega = self.engine.row_weights
-        out = []
-        with one_blas_thread():
-            for node, block in zip(nodes, blocks, strict=True):
-                values = self.engine.apply([node], block)
-                out.append(float(np.sum(omega @ (values - omega @ values) ** 2)))
-        return np.array(out)
+
+def term_variances(
+    engine: Engine, nodes: Sequence[Node], blocks: Sequence[FloatArray]
+) -> FloatArray:
+    """Return the variance of each term over the rows, shape (len(nodes),)."""
+    omega = engine.row_weights
+    out = []
+    with one_blas_thread():
+        for node, block in zip(nodes, blocks, strict=True):
+            values = engine.apply([node], block)
+            out.append(float(np.sum(omega @ (values - omega @ values) ** 2)))
+    return np.array(out)
 
 
 def _target_units(y: FloatArray, weights: FloatArray, loss: Loss) -> tuple[float, float]:
