@@ -16,6 +16,7 @@ from bases import oracles
 
 from hikernel.bases import (
     Anova,
+    AsinhPolynomial,
     Basis,
     Categorical,
     Gaussian,
@@ -41,6 +42,7 @@ class Case:
     tol: float = 1e-11
     new_tol: float = 1e-11
     overflows: bool = False  # infinite far away, as a polynomial must be
+    range_only: bool = False  # beyond the training range as at its ends
 
 
 def pca(kernel, degree, constant):
@@ -71,7 +73,12 @@ CASES = {
     "orthonormal": Case(
         OrthonormalPolynomial(5),
         lambda x, z, t, w: oracles.orthonormal_levels(x, z, t, w, 5),
-        overflows=True,
+        range_only=True,
+    ),
+    "asinh": Case(
+        AsinhPolynomial(4),
+        lambda x, z, t, w: oracles.asinh_levels(x, z, t, w, 4),
+        range_only=True,
     ),
     "rank": Case(
         RankPolynomial(3), lambda x, z, t, w: oracles.rank_levels(x, z, t, w, 3, 2.0), tol=1e-10

@@ -69,15 +69,24 @@ def mehler_levels(x, z, q, b, s, constant, remainder, n_series=110):
 
 
 def orthonormal_levels(x, z, train, weights, q):
-    """QR of the weighted Vandermonde matrix in Chebyshev form, which is well conditioned."""
+    """QR of the weighted Vandermonde matrix in Chebyshev form; points clipped to the range."""
     low, high = train.min(), train.max()
 
     def vandermonde(points):
+        points = np.minimum(np.maximum(points, low), high)
         return np.polynomial.chebyshev.chebvander((2 * points - low - high) / (high - low), q)
 
     _, triangle = np.linalg.qr(np.sqrt(weights)[:, None] * vandermonde(train))
     left, right = (np.linalg.solve(triangle.T, vandermonde(points).T) for points in (x, z))
     return [np.outer(left[j], right[j]) for j in range(q + 1)]
+
+
+def asinh_levels(x, z, train, weights, q):
+    """Orthonormal polynomials in asinh((x - m) / s), m the lower median, s from E|x - m|."""
+    median = min(v for v in train if weights[train <= v].sum() > 0.5 - 1e-9)
+    spread = np.sqrt(np.pi / 2) * np.average(np.abs(train - median), weights=weights)
+    bent = [np.arcsinh((points - median) / spread) for points in (x, z, train)]
+    return orthonormal_levels(*bent, weights, q)
 
 
 def kernel_pca_levels(x, z, train, weights, kernel, q, constant):

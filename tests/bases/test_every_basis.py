@@ -66,6 +66,41 @@ def test_levels_are_the_exact_kernels_on_training_rows_and_new_points(case, weig
         assert_same_kernels(level_kernels(fitted, x, points), expected, tol)
 
 
+@every_case
+@pytest.mark.parametrize("shift", [0.0, 1e6])
+def test_beyond_its_domain_a_point_counts_as_the_nearer_end(case, shift, x, rng):
+    weights = rng.uniform(0.2, 3.0, size=x.size)
+    weights[[x.argmin(), x.argmax()]] = 0.0
+    kept = (x + shift)[weights > 0]
+    fitted = case.basis.fit(x + shift, weights)
+    if not case.range_only:
+        assert fitted.domain is None
+        return
+    ends = kept.min(), kept.max()
+    np.testing.assert_allclose(fitted.domain, ends, rtol=1e-15, atol=1e-14)
+    below, above = x.min() + shift, x.max() + shift
+    points = np.array([below, above, ends[0] - 1e-3, ends[1] + 1e-3, -1e308, 1e308])
+    at_ends = fitted.transform(np.tile(ends, 3))
+    for level, end in zip(fitted.transform(points), at_ends, strict=True):
+        np.testing.assert_array_equal(level, end)
+    np.testing.assert_array_equal(fitted.argument(points), fitted.argument(np.tile(ends, 3)))
+    assert fitted.argument(ends[:1]) < fitted.argument(ends[1:])
+
+
+@every_case
+def test_level_polynomials_reproduce_the_levels_everywhere(case, x, rng):
+    fitted = case.basis.fit(x)
+    new = np.concatenate([inside(rng, x), [x.min() - 9.0, x.max() + 9.0]])
+    for j, level in enumerate(fitted.transform(new)):
+        coefficients = fitted.level_polynomial(j)
+        if coefficients is None:
+            assert not case.range_only
+            continue
+        values = np.polynomial.Polynomial(coefficients)(fitted.argument(new))
+        tol = 1e-12 * max(1.0, np.abs(level).max())
+        np.testing.assert_allclose(level[:, 0], values, rtol=0, atol=tol)
+
+
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.new_tol > 1e-11])
 def test_a_tighter_tolerance_gives_the_exact_kernel_at_new_points(name, x, rng):
     case = CASES[name]
@@ -146,7 +181,7 @@ def test_a_column_of_two_values(case):
     assert max(fitted.widths[1:]) <= 2
     kernels = level_kernels(fitted, np.array([3.0, 8.0]))
     # Decompositions that depend on the distribution have only as many levels as it allows.
-    if case.basis.name == "orthonormal":
+    if case.basis.name in {"orthonormal", "asinh"}:
         assert fitted.widths == (1, 1)
         assert_same_kernels(kernels, [np.ones((2, 2)), np.outer(z, z)], 1e-12)
     elif case.basis.name == "kernel_pca":

@@ -6,7 +6,6 @@ from hikernel.bases import (
     BASES,
     Basis,
     Gaussian,
-    OrthonormalPolynomial,
     Polynomial,
     Spline,
     make_basis,
@@ -36,10 +35,6 @@ def test_default_degrees():
     assert make_basis("gaussian").degree == 8
 
 
-def test_auto_is_orthonormal():
-    assert make_basis("auto", degree=3) == OrthonormalPolynomial(3)
-
-
 def test_an_object_is_returned_as_it_is():
     basis = Polynomial(2)
     assert make_basis(basis, degree=9) is basis
@@ -61,10 +56,13 @@ def test_a_basis_of_ones_own_is_accepted():
     [
         ("polinomial", "Did you mean 'polynomial'"),
         ("Spline", "Did you mean 'spline'"),
+        ("ashin", "Did you mean 'asinh'"),
         (
             "fourier",
-            "choose one of anova, auto, categorical, gaussian, hermite, kernel_pca, orthonormal",
+            "choose one of anova, asinh, categorical, gaussian, hermite, kernel_pca, "
+            r"orthonormal, polynomial, rank, spline, or auto\.$",
         ),
+        ("auto", "'auto' is not known"),
         ("", "choose one of"),
         (4, "a name or a basis object"),
         (None, "a name or a basis object"),

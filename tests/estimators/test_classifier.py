@@ -152,7 +152,7 @@ def test_probabilities_decisions_and_labels_are_consistent(n_classes):
 
 def test_logarithms_of_vanishing_probabilities_are_finite():
     X, y = data(60, p=2)
-    model = HKLClassifier(1e-5, degree=3).fit(X, y)
+    model = HKLClassifier(1e-5, degree=3, basis="polynomial").fit(X, y)
     far = 100.0 * X[:5]
     assert np.min(model.predict_proba(far)) < 1e-300
     assert np.all(np.isfinite(model.predict_log_proba(far)))

@@ -120,12 +120,12 @@ def test_the_choices_are_shown_with_their_reasons():
     choices = model.basis_choices_
     assert list(choices.columns) == ["column", "kind", "basis", "levels", "why"]
     assert choices.to_numpy().tolist() == [
-        ["age", "number", "orthonormal", 4, "number: orthonormal polynomials"],
-        ["income", "number", "orthonormal", 4, "number: orthonormal polynomials"],
+        ["age", "number", "orthonormal", 4, "number: polynomials"],
+        ["income", "number", "orthonormal", 4, "number: polynomials"],
         ["town", "category", "categorical", 1, "text: one block of centred indicators"],
         ["owner", "boolean", "rank", 1, "0/1: one bounded level"],
-        ["noise", "number", "orthonormal", 4, "number: orthonormal polynomials"],
-        ["one", "number", "orthonormal", 0, "constant: left out"],
+        ["noise", "number", "orthonormal", 4, "number: polynomials"],
+        ["one", "number", "rank", 0, "constant: left out"],
         ["income is missing", "boolean", "rank", 1, "marks missing values: one bounded level"],
     ]
     assert [basis.max_level for basis in model.bases_] == choices["levels"].tolist()

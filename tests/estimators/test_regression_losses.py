@@ -271,7 +271,7 @@ def test_only_rows_of_positive_weight_must_be_counts():
 
 def test_predicting_counts_far_outside_says_so():
     X, y, _ = counts(100)
-    model = HKLRegressor(0.003, loss="poisson", degree=2).fit(X, y)
+    model = HKLRegressor(0.003, loss="poisson", degree=2, basis="polynomial").fit(X, y)
     far = 1e4 * np.ones((2, 3)) * np.sign(model.coef_[model.nodes_.index(((0, 1),))])
     with pytest.raises(ValueError, match="overflows"):
         model.predict(np.vstack([far, [[1e4, 1e4, 0.0]], [[1e4, -1e4, 0.0]]]))

@@ -7,6 +7,7 @@ import numpy as np
 
 from hikernel.bases import (
     Anova,
+    AsinhPolynomial,
     Basis,
     FittedBasis,
     Gaussian,
@@ -46,6 +47,7 @@ class FittedIndicators(FittedBasis):
 
 BASES = {
     "orthonormal": [OrthonormalPolynomial(3)] * 3,
+    "asinh": [AsinhPolynomial(3)] * 3,
     "polynomial": [Polynomial(3)] * 3,
     "hermite": [Hermite(3)] * 3,
     "rank": [RankPolynomial(3)] * 3,
@@ -58,6 +60,7 @@ BASES = {
     "categorical": [Categorical()] * 3,
     "mixed": [Indicators(), Spline(tol=1e-8), OrthonormalPolynomial(3)],
     "mixed-polynomials": [Polynomial(2), Hermite(3), OrthonormalPolynomial(3)],
+    "mixed with asinh": [AsinhPolynomial(3), OrthonormalPolynomial(3), Hermite(2)],
     "mixed with ranks": [RankPolynomial(2), Hermite(3), OrthonormalPolynomial(3)],
 }
 BUMPS = {
@@ -65,7 +68,14 @@ BUMPS = {
     "single bumps": [Gaussian(2, remainder=False)] * 3,
     "some bumps": [Gaussian(2, remainder=False), Polynomial(2), OrthonormalPolynomial(2)],
 }
-POLYNOMIAL = ["orthonormal", "polynomial", "hermite", "mixed-polynomials"]
+POLYNOMIAL = [
+    "orthonormal",
+    "asinh",
+    "polynomial",
+    "hermite",
+    "mixed-polynomials",
+    "mixed with asinh",
+]
 
 
 def small_data(seed=0):

@@ -7,7 +7,7 @@ import pytest
 from explain.cases import BASES, BUMPS, POLYNOMIAL, fitted, make_model
 
 from hikernel import HKLClassifier, HKLRegressor
-from hikernel.bases import Gaussian, OrthonormalPolynomial, Polynomial
+from hikernel.bases import AsinhPolynomial, Gaussian, OrthonormalPolynomial, Polynomial
 from hikernel.bases.categorical import Categorical
 from hikernel.bases.design import Design
 from hikernel.explain import formula, formula_terms
@@ -23,15 +23,13 @@ def evaluate_text(text, X, names):
     sides, _, legend = text.partition("\n\nwhere\n")
     values = {}
     for line in legend.splitlines():
-        found = re.fullmatch(r"  ([zr]\((.*?)\)) = \((.*) ([+-]) (\S+)\) / (\S+)", line)
+        found = re.fullmatch(r"  (z\((.*?)\)) = (.*?)(?:, (\S+) <= (.*) <= (\S+))?", line)
         if found:
-            what, name, inner, sign, center, scale = found.groups()
-            column = X[:, names.index(name)] if inner == name else values[inner]
-            values[what] = (
-                column - float(sign.replace("-", "") + center)
-                if sign == "-"
-                else column + float(center)
-            ) / float(scale)
+            what, name, meaning, low, _, high = found.groups()
+            column = X[:, names.index(name)]
+            if low is not None:
+                column = np.clip(column, float(low), float(high))
+            values[what] = eval(meaning.replace(name, "x"), {"x": column, "asinh": np.arcsinh})
     out = {}
     for side in re.split(r"\n(?! )", sides):
         label, _, expression = side.replace("\n", " ").partition(" = ")
@@ -67,6 +65,73 @@ def test_the_text_reproduces_the_prediction(name, digits):
     tol = 10.0 ** (1 - digits) * terms.cancellation(X)
     assert tol < 10.0 ** (4 - digits)  # three digits are lost at most
     np.testing.assert_allclose(ours, f, rtol=0, atol=tol * np.abs(f).max())
+    new = X + np.linspace(-4, 4, len(X))[:, None] * X.std(axis=0)
+    g = model.predict(design, new)
+    ours = evaluate_text(text, new, NAMES)["f"]
+    tol = 10.0 ** (1 - digits) * terms.cancellation(new)
+    np.testing.assert_allclose(ours, g, rtol=0, atol=tol * np.abs(g).max())
+
+
+@pytest.mark.parametrize("name", ["orthonormal", "asinh", "rank"])
+def test_far_outside_the_numbers_are_those_of_the_ends(name):
+    X, weights, design, model = fitted(BASES[name])
+    rows = X[weights > 0]
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(20, 3))
+    ends = np.where(signs < 0, rows.min(axis=0), rows.max(axis=0))
+    f = model.predict(design, ends)
+    for far in (ends + 1e-3 * signs, 1e6 * signs + ends, 1e300 * signs):
+        np.testing.assert_array_equal(model.predict(design, far), f)
+        ours = formula_terms(model, design).evaluate(far)
+        np.testing.assert_allclose(ours, f, rtol=0, atol=1e-12 * np.abs(f).max())
+
+
+RANGES = "  beyond its range a variable counts as the nearer end of it"
+
+
+def test_the_legend_of_asinh():
+    x = np.array([-1.0, 0.0, 0.0, 0.0, 1.0])
+    X = np.column_stack([x, 1e6 + x])
+    design = Design.fit(X, [AsinhPolynomial(2)] * 2, np.ones(5))
+    model = make_model(design, [((0, 1),), ((1, 1),)])
+    unit = np.sqrt(np.pi / 2) * 0.4
+    scale = np.arcsinh(1.0 / unit) * np.sqrt(0.4)
+    lines = formula(model, design, ["age", "dose"], digits=3).split("where\n")[1].splitlines()
+    assert lines == [
+        f"  z(age) = asinh(age / {unit:.3g}) / {scale:.3g}, -1 <= age <= 1",
+        f"  z(dose) = asinh((dose - 1000000) / {unit:.3g}) / {scale:.3g}, "
+        "999999 <= dose <= 1000001",
+        RANGES,
+    ]
+
+
+def test_the_centre_of_asinh_is_written_where_it_is_not_zero():
+    x = np.random.default_rng(0).lognormal(size=101)
+    design = Design.fit(x[:, None], [AsinhPolynomial(1)], np.ones(101))
+    text = formula(make_model(design, [((0, 1),)]), design, ["age"], digits=4)
+    unit = np.sqrt(np.pi / 2) * np.mean(np.abs(x - np.median(x)))
+    t = np.arcsinh((x - np.median(x)) / unit)
+    assert text.splitlines()[3] == (
+        f"  z(age) = (asinh((age - {np.median(x):.4g}) / {unit:.4g}) - {t.mean():.4g}) / "
+        f"{t.std():.4g}, {x.min():.4g} <= age <= {x.max():.5g}"
+    )
+
+
+def test_ends_of_a_range_are_written_to_the_digits_of_the_scale():
+    x = np.array([0.0, 0.1, 0.2, 0.7])
+    X = np.column_stack([x, 2000.0 + x])
+    design = Design.fit(X, [OrthonormalPolynomial(2), AsinhPolynomial(2)], np.ones(4))
+    text = formula(make_model(design, [((0, 1),), ((1, 1),)]), design, ["age", "year"], digits=3)
+    assert ", 0 <= age <= 0.7\n" in text
+    assert ", 2000 <= year <= 2000.7\n" in text
+
+
+def test_ranges_are_explained_where_there_are_some():
+    x = np.linspace(0.0, 1.0, 9) ** 2
+    bases = [Polynomial(2), OrthonormalPolynomial(2)]
+    design = Design.fit(np.column_stack([x, x]), bases, np.ones(9))
+    names = ["a <= b", "c"]
+    assert RANGES not in formula(make_model(design, [((0, 1),)]), design, names)
+    assert formula(make_model(design, [((1, 1),)]), design, names).endswith(RANGES)
 
 
 def test_an_estimator_on_data_written_out():

@@ -68,6 +68,28 @@ def test_every_basis(name, way, tmp_path):
 
 
 @every_way
+def test_the_bases_that_are_chosen_for_columns(way, tmp_path):
+    rng = np.random.default_rng(0)
+    X = np.column_stack(
+        [
+            rng.uniform(-1.0, 1.0, size=200),
+            rng.lognormal(size=200),
+            np.where(rng.uniform(size=200) < 0.95, 0.0, rng.exponential(size=200)),
+        ]
+    )
+    y = X[:, 0] * np.log(X[:, 1]) + X[:, 2] + 0.1 * rng.standard_normal(200)
+    model = quick(HKLRegressor(alpha=0.001, max_kernels=40), X, y)
+    assert model.basis_choices_["basis"].tolist() == ["orthonormal", "asinh", "rank"]
+    assert {m for node in model.nodes_ for m, _ in node} == {0, 1, 2}
+    again = way(model, tmp_path)
+    assert_same_model(model, again, X)
+    for rows in (1e6 * X, -X):
+        assert same(again.predict(rows), model.predict(rows))
+    assert again.basis_choices_.equals(model.basis_choices_)
+    assert again.formula() == model.formula()
+
+
+@every_way
 @pytest.mark.parametrize("name", LOSSES)
 def test_every_loss(name, way, tmp_path):
     case = LOSSES[name]

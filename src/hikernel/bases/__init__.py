@@ -10,6 +10,7 @@ import difflib
 import inspect
 
 from hikernel.bases.anova import Anova
+from hikernel.bases.asinh import AsinhPolynomial
 from hikernel.bases.base import Basis, FittedBasis
 from hikernel.bases.categorical import Categorical
 from hikernel.bases.gaussian import Gaussian
@@ -25,6 +26,7 @@ from hikernel.bases.spline import Spline
 __all__ = [
     "BASES",
     "Anova",
+    "AsinhPolynomial",
     "Basis",
     "Categorical",
     "FittedBasis",
@@ -48,6 +50,7 @@ BASES: dict[str, type[Basis]] = {
     for cls in (
         Polynomial,
         OrthonormalPolynomial,
+        AsinhPolynomial,
         RankPolynomial,
         Hermite,
         Gaussian,
@@ -58,9 +61,6 @@ BASES: dict[str, type[Basis]] = {
     )
 }
 
-#: What "auto" stands for on a column of numbers.
-AUTO = OrthonormalPolynomial.name
-
 
 def make_basis(spec: str | Basis, degree: int | None = None) -> Basis:
     """Return the basis that ``spec`` names, or ``spec`` itself when it is one already.
@@ -68,7 +68,7 @@ def make_basis(spec: str | Basis, degree: int | None = None) -> Basis:
     Parameters
     ----------
     spec : str or Basis
-        A key of `BASES`, "auto" (orthonormal polynomials), or a basis.
+        A key of `BASES`, or a basis.
     degree : int, optional
         Highest level, for a name whose class has a ``degree``; None keeps the default of the
         class. A basis object has its own degree and keeps it. A name also means
@@ -91,13 +91,12 @@ def make_basis(spec: str | Basis, degree: int | None = None) -> Basis:
         raise ValueError(
             f"basis must be a name or a basis object such as Polynomial(degree=4), got {spec!r}."
         )
-    cls = BASES.get(AUTO if spec == "auto" else spec)
+    cls = BASES.get(spec)
     if cls is None:
-        names = [*BASES, "auto"]
-        close = difflib.get_close_matches(spec.lower(), names, n=1)
+        close = difflib.get_close_matches(spec.lower(), BASES, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         raise ValueError(
-            f"basis {spec!r} is not known; choose one of {', '.join(sorted(names))}.{hint}"
+            f"basis {spec!r} is not known; choose one of {', '.join(sorted(BASES))}, or auto.{hint}"
         )
     known = inspect.signature(cls).parameters
     settings: dict[str, object] = {}

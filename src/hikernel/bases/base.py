@@ -138,6 +138,18 @@ class FittedBasis(ABC):
         """Return t(x), shape (n,), in which `level_polynomial` is written: x standardised."""
         return self.scaler.transform(as_points(x))
 
+    @property
+    def domain(self) -> tuple[float, float] | None:
+        """Range of x beyond which points count as its nearer end, or None where there is none."""
+        return None
+
+    def up_to(self, level: int) -> FittedBasis:
+        """Return the basis without its levels above ``level``, or with them where they are free.
+
+        The levels that stay have the same values to the last bit.
+        """
+        return self
+
     def level_polynomial(self, level: int) -> FloatArray | None:
         """Coefficients c with phi_level(x) = sum_i c_i t(x)^i, or None for other functions.
 

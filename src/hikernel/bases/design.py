@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -53,6 +53,15 @@ class Design:
     def max_levels(self) -> list[int]:
         """q_m of every variable."""
         return [basis.max_level for basis in self.bases]
+
+    def up_to(self, levels: Mapping[int, int]) -> Design:
+        """Return the bases without the levels above those given, by variable."""
+        return Design(
+            tuple(
+                basis.up_to(levels[m]) if m in levels else basis
+                for m, basis in enumerate(self.bases)
+            )
+        )
 
     def engine(
         self, X: FloatArray, sample_weight: FloatArray, variables: Iterable[int] | None = None

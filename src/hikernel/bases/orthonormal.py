@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from hikernel.bases.base import Basis, FittedBasis
 from hikernel.bases.column import Column, FloatArray
 from hikernel.bases.parameters import check_integer
-from hikernel.bases.recurrence import as_levels, far_points
+from hikernel.bases.recurrence import as_levels
 from hikernel.bases.scaling import Standardizer
 
 __all__ = ["FittedOrthonormalPolynomial", "OrthonormalPolynomial"]
@@ -19,7 +19,8 @@ __all__ = ["FittedOrthonormalPolynomial", "OrthonormalPolynomial"]
 # A new level whose part orthogonal to the levels below is smaller than this, relative to
 # x p_j itself, would be mostly amplified rounding, and the recurrence stops there.
 RELATIVE_NORM = 1e-8
-# A projection this small beside the new level changes it by no more than rounding does.
+# A projection this small beside the new level changes it by no more than rounding does, and is
+# left out: of ordinary columns the second pass, and of symmetric ones every other projection.
 ROUNDED_ZERO = 16.0 * float(np.finfo(np.float64).eps)
 # A level has variance one; beyond this its powers cancel too many digits to be worth writing.
 LARGEST_LOSS = 1e6
@@ -33,6 +34,8 @@ class OrthonormalPolynomial(Basis):
 
     Level 0 is one, level 1 the standardised column, and every level above 0 has mean zero and
     variance one, so that terms of different degree compare and descendant sums stay small.
+    Outside the range of the training data the levels keep the values they have at its ends:
+    there is nothing to learn from beyond it, and products of powers explode there.
 
     Parameters
     ----------
@@ -49,8 +52,6 @@ class OrthonormalPolynomial(Basis):
     standard normal ones). Hence x p_j is orthogonalised against all levels below, twice, and the
     coefficients of both passes are kept. New points run through exactly these operations, so
     that training rows get exactly the values that were orthogonalised.
-
-    A value that exceeds the largest float is infinite with the right sign, and never NaN.
 
     Examples
     --------
@@ -72,20 +73,25 @@ class OrthonormalPolynomial(Basis):
         projections = np.zeros((degree, PASSES, degree))
         norms = np.zeros(degree)
         levels = np.ones((degree + 1, z.size))
-        near = ~far_points(z)
         for j in range(degree):
             candidate = z * levels[j]
             size = np.sqrt(w @ candidate**2)
             for coefficients in projections[j]:
-                coefficients[: j + 1] = levels[: j + 1] @ (w * candidate)
-                _remove(candidate, levels[: j + 1], coefficients, near)
+                found = levels[: j + 1] @ (w * candidate)
+                coefficients[: j + 1] = np.where(np.abs(found) > ROUNDED_ZERO * size, found, 0.0)
+                _remove(candidate, levels[: j + 1], coefficients)
             norms[j] = np.sqrt(w @ candidate**2)
             if norms[j] <= RELATIVE_NORM * size:
                 degree = j
                 break
             levels[j + 1] = candidate / norms[j]
         return FittedOrthonormalPolynomial(
-            scaler, True, projections[:degree, :, :degree].copy(), norms[:degree].copy()
+            scaler,
+            True,
+            projections[:degree, :, :degree].copy(),
+            norms[:degree].copy(),
+            float(z[0]),
+            float(z[-1]),
         )
 
 
@@ -100,10 +106,14 @@ class FittedOrthonormalPolynomial(FittedBasis):
         they vanish for i < j - 1.
     norms : ndarray of shape (q,)
         The b_j.
+    low, high : float
+        Range of the training column, standardised; points beyond it count as its ends.
     """
 
     projections: FloatArray
     norms: FloatArray
+    low: float
+    high: float
 
     @property
     def widths(self) -> tuple[int, ...]:
@@ -112,15 +122,29 @@ class FittedOrthonormalPolynomial(FittedBasis):
 
     def _levels(self, z: FloatArray) -> list[FloatArray]:
         levels = np.ones((self.norms.size + 1, z.size))
-        near = ~far_points(z)
-        # Far points run to infinity honestly; what is computed and not used there may be NaN.
-        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        z = np.clip(z, self.low, self.high)
+        with np.errstate(under="ignore"):
             for j, norm in enumerate(self.norms):
                 candidate = z * levels[j]
                 for coefficients in self.projections[j]:
-                    _remove(candidate, levels[: j + 1], coefficients, near)
+                    _remove(candidate, levels[: j + 1], coefficients)
                 levels[j + 1] = candidate / norm
         return as_levels(levels)
+
+    def argument(self, x: ArrayLike) -> FloatArray:
+        """Return x standardised and within the range of the training data, shape (n,)."""
+        return np.clip(super().argument(x), self.low, self.high)
+
+    @property
+    def domain(self) -> tuple[float, float]:
+        """Range of the training column."""
+        center, scale = self.scaler.center, self.scaler.scale
+        return center + scale * self.low, center + scale * self.high
+
+    def up_to(self, level: int) -> FittedOrthonormalPolynomial:
+        """Return the levels 0 to ``level``."""
+        shorter = self.projections[:level, :, :level]
+        return replace(self, projections=shorter, norms=self.norms[:level])
 
     def level_polynomial(self, level: int) -> FloatArray | None:
         """Coefficients of a level in powers of the standardised column, or None.
@@ -136,8 +160,6 @@ class FittedOrthonormalPolynomial(FittedBasis):
         levels = np.eye(level + 1)
         for j in range(level):
             removed = self.projections[j].sum(axis=0)[: j + 1]
-            # Zeros that were rounded, as in symmetric columns, are not worth a power in a formula.
-            removed[np.abs(removed) <= ROUNDED_ZERO * self.norms[j]] = 0.0
             levels[j + 1] = np.append(0.0, levels[j, :-1]) - removed @ levels[: j + 1]
             levels[j + 1] /= self.norms[j]
         jacobi = np.diag(self.projections.sum(axis=1).diagonal())
@@ -147,16 +169,12 @@ class FittedOrthonormalPolynomial(FittedBasis):
         return np.asarray(levels[level]) if np.max(sizes) <= LARGEST_LOSS else None
 
 
-def _remove(
-    candidate: FloatArray,
-    levels: FloatArray,
-    coefficients: FloatArray,
-    near: NDArray[np.bool_],
-) -> None:
-    """Subtract sum_i coefficients[i] levels[i] from the candidate in place, at near points.
+def _remove(candidate: FloatArray, levels: FloatArray, coefficients: FloatArray) -> None:
+    """Subtract sum_i coefficients[i] levels[i] from the candidate in place.
 
     One level at a time and not as a matrix product: elementwise operations round the same way
     whatever the number of points, and fit and transform must round the same way.
     """
     for coefficient, level in zip(coefficients, levels, strict=False):
-        np.subtract(candidate, coefficient * level, out=candidate, where=near)
+        if coefficient != 0.0:
+            candidate -= coefficient * level

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -85,6 +85,10 @@ class FittedRankPolynomial(FittedBasis):
     def widths(self) -> tuple[int, ...]:
         """Columns per level: one each."""
         return (1,) * (int(self.heights.shape[1]) + 1)
+
+    def up_to(self, level: int) -> FittedRankPolynomial:
+        """Return the levels 0 to ``level``."""
+        return replace(self, heights=self.heights[:, :level])
 
     def _levels(self, z: FloatArray) -> list[FloatArray]:
         levels = [np.interp(z, self.knots, height) for height in self.heights.T]

@@ -7,7 +7,7 @@ from functools import cache
 
 from threadpoolctl import ThreadpoolController
 
-__all__ = ["one_blas_thread"]
+__all__ = ["n_threads", "one_blas_thread"]
 
 
 def one_blas_thread(when: bool = True) -> AbstractContextManager[object]:
@@ -18,6 +18,15 @@ def one_blas_thread(when: bool = True) -> AbstractContextManager[object]:
     product of 20 microseconds takes milliseconds.
     """
     return _controller().limit(limits=1, user_api="blas") if when else nullcontext()
+
+
+def n_threads() -> int:
+    """Return how many threads BLAS may use now, which is how many this process should.
+
+    It follows OPENBLAS_NUM_THREADS and the like, and the limits that joblib sets in its workers.
+    """
+    pools = [pool["num_threads"] for pool in _controller().info() if pool["user_api"] == "blas"]
+    return max(pools, default=1)
 
 
 @cache

@@ -105,7 +105,7 @@ class HKLEstimator(Explanations, BaseEstimator):  # type: ignore[misc]  # untype
         self, X: FloatArray, y: FloatArray, weights: FloatArray, loss: Loss
     ) -> TrainingProblem:
         """Return the fitted bases and the rows, and warn of columns that are lost."""
-        choices = choose_bases(self.basis, self.degree, self.columns_)
+        choices = choose_bases(self.basis, self.degree, self.columns_, X, weights)
         self._basis_notes = tuple(choice.note for choice in choices)
         problem = TrainingProblem.make(
             X,

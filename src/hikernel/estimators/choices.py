@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hikernel.bases import Basis, Categorical, FittedBasis, RankPolynomial, make_basis
+from hikernel.bases import (
+    AsinhPolynomial,
+    Basis,
+    Categorical,
+    FittedBasis,
+    OrthonormalPolynomial,
+    RankPolynomial,
+    make_basis,
+)
+from hikernel.bases.column import Column
+from hikernel.engines.protocol import FloatArray
 from hikernel.frames import ColumnTable
 
 if TYPE_CHECKING:
@@ -19,6 +29,11 @@ __all__ = ["BasisChoice", "choices_frame", "choose_bases"]
 _MOST_CATEGORIES = 100
 """Categories of a column beyond which the user has to ask for them."""
 _GIVEN = "given by basis="
+_SKEWED = 0.5
+_HEAVY = 1.0
+"""Skewness and excess kurtosis of a column of numbers from which its powers rest on few rows."""
+_SPIKED = 3.0
+"""Excess kurtosis that is left after asinh, as of columns that are nearly always zero."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +49,14 @@ class BasisChoice:
         return self.basis.name, self.why
 
 
-def choose_bases(spec: Any, degree: int, table: ColumnTable) -> list[BasisChoice]:
+def choose_bases(
+    spec: Any, degree: int, table: ColumnTable, X: FloatArray, weights: FloatArray
+) -> list[BasisChoice]:
     """Return one basis per column of the matrix of a table.
+
+    Columns of numbers that are left to "auto" get orthonormal polynomials where their
+    distribution allows it, polynomials of asinh where they are skewed or heavy-tailed, and
+    bounded polynomials of the rank where even these would rest on a few rows.
 
     Parameters
     ----------
@@ -46,6 +67,10 @@ def choose_bases(spec: Any, degree: int, table: ColumnTable) -> list[BasisChoice
         Degree of the bases that are given by name.
     table : ColumnTable
         Names and kinds of the columns.
+    X : ndarray of shape (n, p)
+        The matrix of the table.
+    weights : ndarray of shape (n,)
+        Zero or positive.
 
     Raises
     ------
@@ -55,14 +80,14 @@ def choose_bases(spec: Any, degree: int, table: ColumnTable) -> list[BasisChoice
     """
     given = _given(spec, degree, table) if isinstance(spec, Mapping) else {}
     numbers = "auto" if isinstance(spec, Mapping) else spec
-    on_numbers = BasisChoice(
-        make_basis(numbers, degree),
-        "number: orthonormal polynomials" if _is_auto(numbers) else _GIVEN,
-    )
-    return [
-        given[m] if m in given else _own_choice(m, table, on_numbers)
-        for m in range(len(table.names))
-    ]
+    fixed = None if _is_auto(numbers) else BasisChoice(make_basis(numbers, degree), _GIVEN)
+    chosen = []
+    for m in range(len(table.names)):
+        choice = given.get(m) or _of_kind(m, table)
+        if choice is None:
+            choice = fixed or _of_distribution(X[:, m], weights, degree)
+        chosen.append(choice)
+    return chosen
 
 
 def choices_frame(
@@ -100,15 +125,40 @@ def _is_auto(spec: object) -> bool:
     return isinstance(spec, str) and spec == "auto"
 
 
-def _own_choice(m: int, table: ColumnTable, on_numbers: BasisChoice) -> BasisChoice:
-    """Return the basis of a column that no mapping names."""
+def _of_distribution(x: FloatArray, weights: FloatArray, degree: int) -> BasisChoice:
+    """Return the basis of a column of numbers."""
+    column = Column.from_rows(x, weights)
+    if column.values.size <= 2:
+        return BasisChoice(RankPolynomial(degree=1), "number with two values: one bounded level")
+    values = OrthonormalPolynomial(1).fit(column.values, column.weights)
+    skewness, kurtosis = _moments(values, column)
+    if abs(skewness) <= _SKEWED and kurtosis <= _HEAVY:
+        return BasisChoice(OrthonormalPolynomial(degree), "number: polynomials")
+    what = f"skewness {skewness:.1f}, excess kurtosis {kurtosis:.1f}"
+    _, left = _moments(AsinhPolynomial(1).fit(column.values, column.weights), column)
+    if left <= _SPIKED:
+        return BasisChoice(AsinhPolynomial(degree), f"number with tails ({what}): asinh first")
+    why = f"number, mostly one value or very heavy tails ({what}): bounded functions of the rank"
+    return BasisChoice(RankPolynomial(degree), why)
+
+
+def _moments(fitted: FittedBasis, column: Column) -> tuple[float, float]:
+    """Return skewness and excess kurtosis of level 1, which is of mean zero and variance one."""
+    if fitted.max_level == 0:  # constant, but for rounding
+        return 0.0, 0.0
+    t = fitted.transform(column.values)[1][:, 0]
+    return float(column.weights @ t**3), float(column.weights @ t**4) - 3.0
+
+
+def _of_kind(m: int, table: ColumnTable) -> BasisChoice | None:
+    """Return the basis of a column that is not of numbers, and None for one of numbers."""
     if m >= table.n_features_in:
         return BasisChoice(RankPolynomial(degree=1), "marks missing values: one bounded level")
     if table.kinds[m] == "boolean":
         return BasisChoice(RankPolynomial(degree=1), "0/1: one bounded level")
     categories = table.categories[m]
     if categories is None:
-        return on_numbers
+        return None
     name = table.names[m]
     if len(categories) > _MOST_CATEGORIES:
         raise ValueError(

@@ -123,7 +123,7 @@ time_budget
         data.X,
         target,
         data.weights,
-        [choice.basis for choice in choose_bases(basis, degree, columns)],
+        [c.basis for c in choose_bases(basis, degree, columns, data.X, data.weights)],
         rule,
         max_order=max_order,
         weight_base=weight_base,

@@ -248,7 +248,8 @@ def formula(
     f = 3.13 + 2.91*z(age) + 0.99*z(age)^2
     <BLANKLINE>
     where
-      z(age) = (age - 2.065) / 1.41
+      z(age) = (age - 2.065) / 1.41, 0 <= age <= 4
+      beyond its range a variable counts as the nearer end of it
     """
     return formula_terms(model, design).text(names, digits, outputs, categories)
 

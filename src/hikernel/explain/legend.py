@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hikernel.bases.anova import FittedAnova
+from hikernel.bases.asinh import FittedAsinhPolynomial
 from hikernel.bases.base import FittedBasis
 from hikernel.bases.categorical import FittedCategorical
 from hikernel.bases.design import Design
@@ -36,6 +37,7 @@ _LEVELS: dict[type[FittedBasis], tuple[str, str]] = {
     FittedAnova: ("a", "the whole Gaussian kernel"),
     FittedCategorical: ("c", "centred indicators of categories"),
     FittedOrthonormalPolynomial: ("p", "polynomial orthonormal on the training rows"),
+    FittedAsinhPolynomial: ("r", "polynomial in asinh, orthonormal on the training rows"),
     FittedRankPolynomial: ("q", "polynomial in the rank among the training rows, bounded"),
 }
 
@@ -136,8 +138,10 @@ class NameBook:
     ) -> list[str]:
         """Return a line for every function in the formula."""
         lines: dict[str, None] = {}
+        ranges = False
         for factor in factors:
             if isinstance(factor, PowerFactor):
+                ranges |= self._bases[factor.variable].domain is not None
                 lines.update(dict.fromkeys(self._argument_lines(factor.variable)))
             elif factor.level > 0:
                 meaning = f"level {factor.level}, {_meaning(self._bases[factor.variable])}"
@@ -154,6 +158,8 @@ class NameBook:
                 f"  {name}: the term {node_name(node, self._names)}, {len(block)} columns with "
                 f"coefficients of norm one ({'; '.join(kinds) or 'bumps'})"
             ] = None
+        if ranges:
+            lines["  beyond its range a variable counts as the nearer end of it"] = None
         if self._bumps:
             some = ", ".join(self._names[m] for m in self._bumps)
             among = "" if len(self._bumps) == len(self._bases) else f" among {some}"
@@ -184,16 +190,31 @@ class NameBook:
     def _argument_lines(self, m: int) -> list[str]:
         """Return what z(name) means."""
         name, basis = self._names[m], self._bases[m]
-        return [f"  z({name}) = {self._ratio(name, basis)}"]
-
-    def _ratio(self, what: str, basis: FittedBasis) -> str:
-        """Return (what - centre) / scale, the centre to the digits of the scale."""
         center, scale = basis.scaler.center, basis.scaler.scale
-        if abs(center) < 1e-12 * scale:  # zero, but for the rounding of a mean
+        if isinstance(basis, FittedAsinhPolynomial):
+            center, scale, outer = basis.median, basis.unit, basis.polynomial.scaler
+            inner = self._ratio(name, center, scale)
+            meaning = self._ratio(f"asinh({inner})", outer.center, outer.scale)
+        else:
+            meaning = self._ratio(name, center, scale)
+        if basis.domain is None:
+            return [f"  z({name}) = {meaning}"]
+        low, high = (self._beside(end, max(scale, abs(end - center))) for end in basis.domain)
+        return [f"  z({name}) = {meaning}, {low} <= {name} <= {high}"]
+
+    def _ratio(self, what: str, center: float, scale: float) -> str:
+        """Return (what - centre) / scale, the centre to the digits of the scale."""
+        written = self._beside(abs(center), scale)
+        if written == "0":
             return f"{what} / {self.number(scale)}"
-        size = math.ceil(math.log10(max(abs(center), scale) / scale)) if scale > 0.0 else 0
-        written = f"{abs(center):.{min(17, self._digits + size)}g}"
         return f"({what} {'+' if center < 0 else '-'} {written}) / {self.number(scale)}"
+
+    def _beside(self, value: float, scale: float) -> str:
+        """Return a number to the digits of a scale; zero where it is one but for rounding."""
+        if abs(value) < 1e-12 * scale:
+            return "0"
+        size = math.ceil(math.log10(max(abs(value), scale) / scale)) if scale > 0.0 else 0
+        return f"{value:.{min(17, self._digits + size)}g}"
 
 
 def _letter(basis: FittedBasis) -> str:

@@ -13,6 +13,7 @@ from typing import Any, get_type_hints
 
 from hikernel.bases import (
     Anova,
+    AsinhPolynomial,
     Gaussian,
     Hermite,
     KernelPCA,
@@ -24,6 +25,7 @@ from hikernel.bases import (
     Standardizer,
 )
 from hikernel.bases.anova import FittedAnova
+from hikernel.bases.asinh import FittedAsinhPolynomial
 from hikernel.bases.base import FittedConstant
 from hikernel.bases.categorical import Categorical, FittedCategorical
 from hikernel.bases.design import Design
@@ -58,6 +60,7 @@ __all__ = ["CLASSES", "FIELD_TYPES", "NAMES"]
 CLASSES: dict[str, type] = {
     # Bases, as parameters.
     "Anova": Anova,
+    "AsinhPolynomial": AsinhPolynomial,
     "Categorical": Categorical,
     "Gaussian": Gaussian,
     "Hermite": Hermite,
@@ -69,6 +72,7 @@ CLASSES: dict[str, type] = {
     # Fitted bases and what they are made of.
     "Design": Design,
     "FittedAnova": FittedAnova,
+    "FittedAsinhPolynomial": FittedAsinhPolynomial,
     "FittedCategorical": FittedCategorical,
     "FittedConstant": FittedConstant,
     "FittedGaussian": FittedGaussian,

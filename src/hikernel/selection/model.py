@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -10,6 +12,7 @@ import numpy as np
 
 from hikernel.bases.design import Design
 from hikernel.engines.protocol import FloatArray, Node
+from hikernel.engines.threads import n_threads, one_blas_thread
 from hikernel.graphs import node_degree, node_name, node_order
 from hikernel.reduced import Status
 from hikernel.search import Certificate
@@ -19,8 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["TermModel"]
 
-_PREDICT_NUMBERS = 2**22
-"""Numbers held at a time while predicting (32 MiB)."""
+_PREDICT_NUMBERS = 2**17
+"""Numbers that a thread holds at a time while predicting: 1 MiB, to stay in the cache."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +91,7 @@ class TermModel:
         )
 
     def predict(self, design: Design, X: FloatArray) -> FloatArray:
-        """Return f(x) for the rows of X, shape (n, p), a chunk of rows at a time: (n,) or (n, k).
+        """Return f(x) for the rows of X, shape (n, p), in threads over chunks: (n,) or (n, k).
 
         Raises
         ------
@@ -98,15 +101,29 @@ class TermModel:
         kept = self.norms > 0.0
         active = [node for node, keep in zip(self.nodes, kept, strict=True) if keep]
         coef = self.coef[np.repeat(kept, self.widths)]
-        variables = {m for node in active for m, _ in node}
-        per_row = sum(sum(design.bases[m].widths) for m in variables) + len(coef) + 1
+        highest: dict[int, int] = {}
+        for node in active:
+            for m, level in node:
+                highest[m] = max(highest.get(m, 0), level)
+        needed = design.up_to(highest)
+        per_row = sum(sum(needed.bases[m].widths) for m in highest) + len(coef) + 1
         step = max(1, _PREDICT_NUMBERS // per_row)
         out = np.empty((len(X), *coef.shape[1:]))
-        with np.errstate(over="ignore", invalid="ignore"):
-            for start in range(0, len(X), step):
-                rows = X[start : start + step]
-                engine = design.engine(rows, np.ones(len(rows)), variables)
+
+        def fill(start: int) -> None:
+            rows = X[start : start + step]
+            with np.errstate(over="ignore", invalid="ignore"):
+                engine = needed.engine(rows, np.ones(len(rows)), highest)
                 out[start : start + step] = engine.apply(active, coef) + self.intercept
+
+        starts = range(0, len(X), step)
+        threads = min(n_threads(), len(starts))
+        if threads > 1:
+            with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
+                deque(pool.map(fill, starts), maxlen=0)
+        else:
+            for start in starts:
+                fill(start)
         if not np.all(np.isfinite(out)):
             row = int(np.argwhere(~np.isfinite(out))[0, 0])
             raise ValueError(
