@@ -335,7 +335,9 @@ def report(args: argparse.Namespace) -> None:
     print_table("over the defaults, geometric means", pd.DataFrame(summary).T, 3)
     print("\nthe defaults are behind")
     for name in names:
-        table = rows[rows["data"] == name].pivot(index="seed", columns="method", values="positive")
+        part = rows[rows["data"] == name]
+        table = part.pivot(index="seed", columns="method", values="positive")
+        table = table.reindex(columns=methods)
         for method in methods:
             differences = (table[DEFAULT] - table[method]).dropna()
             mean = differences.mean()

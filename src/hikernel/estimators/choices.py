@@ -29,9 +29,13 @@ __all__ = ["BasisChoice", "choices_frame", "choose_bases"]
 _MOST_CATEGORIES = 100
 """Categories of a column beyond which the user has to ask for them."""
 _GIVEN = "given by basis="
-_SKEWED = 0.5
-_HEAVY = 1.0
-"""Skewness and excess kurtosis of a column of numbers from which its powers rest on few rows."""
+_SKEWED = (0.5, 1.0)
+_HEAVY = (1.0, 2.0)
+"""Skewness and excess kurtosis of a column of numbers from which its powers rest on few rows, with
+many distinct values and with few."""
+_CHANCE = 3.0
+"""Standard errors of both that chance explains: sqrt(6/m) and sqrt(24/m) for normal columns of m
+distinct values (rows would not do: a weight of two must count as two equal rows do)."""
 _SPIKED = 3.0
 """Excess kurtosis that is left after asinh, as of columns that are nearly always zero."""
 
@@ -132,7 +136,9 @@ def _of_distribution(x: FloatArray, weights: FloatArray, degree: int) -> BasisCh
         return BasisChoice(RankPolynomial(degree=1), "number with two values: one bounded level")
     values = OrthonormalPolynomial(1).fit(column.values, column.weights)
     skewness, kurtosis = _moments(values, column)
-    if abs(skewness) <= _SKEWED and kurtosis <= _HEAVY:
+    skewed = np.clip(_CHANCE * np.sqrt(6.0 / column.values.size), *_SKEWED)
+    heavy = np.clip(_CHANCE * np.sqrt(24.0 / column.values.size), *_HEAVY)
+    if abs(skewness) <= skewed and kurtosis <= heavy:
         return BasisChoice(OrthonormalPolynomial(degree), "number: polynomials")
     what = f"skewness {skewness:.1f}, excess kurtosis {kurtosis:.1f}"
     _, left = _moments(AsinhPolynomial(1).fit(column.values, column.weights), column)
