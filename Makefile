@@ -11,7 +11,7 @@ help:
 	@echo "make test    all tests, with coverage"
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff reformat the code"
-	@echo "make bench   speed, growth, memory, recovery, classification (an hour)"
+	@echo "make bench   speed, growth, memory, recovery, predict, regression, classification (hours)"
 	@echo "make clean   remove the virtual environment and caches"
 
 $(BIN)/python:
@@ -46,7 +46,11 @@ format: $(VENV)/.lint
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.test
+$(VENV)/.bench: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,bench]'
+	@touch $@ $(VENV)/.core $(VENV)/.test
+
+bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/reduced_solver.py
 	$(BIN)/python benchmarks/memory.py
 	$(BIN)/python benchmarks/path_speed.py
@@ -54,7 +58,11 @@ bench: $(VENV)/.test
 	$(BIN)/python benchmarks/path_real_data.py --certify
 	$(BIN)/python benchmarks/recovery.py
 	$(BIN)/python benchmarks/classification.py --speed
+	$(BIN)/python benchmarks/predict.py
+	$(BIN)/python benchmarks/regression.py --speed
+	$(BIN)/python benchmarks/defaults.py --n-jobs 2
 	-$(BIN)/python benchmarks/classification.py --n-jobs 2
+	$(BIN)/python benchmarks/regression.py --n-jobs 2
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

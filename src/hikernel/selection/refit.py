@@ -37,6 +37,8 @@ _LEAST_SHARE = 1e-3
 _MOST_FEATURES = 500
 """Columns of a refit on the selected variables at most; the total degree is lowered to this."""
 _LARGEST_DEGREE = 6
+_FREE_DEGREE = 4
+"""Degree of a basis from which on a refit may raise it: the default; who asks for less means it."""
 _MOST_HULL_FEATURES = 1000
 _ROWS_PER_FEATURE = 3
 """Rows per column that an unpenalised refit needs."""
@@ -152,9 +154,9 @@ def selected_variables(model: TermModel) -> tuple[int, ...]:
 
 
 def _richer(basis: Basis) -> Basis:
-    """Return the basis with the degree of the refit, where it has one."""
+    """Return the basis with the degree of the refit; one that was asked for is kept."""
     degree = getattr(basis, "degree", None)
-    if degree is None or degree >= _LARGEST_DEGREE:
+    if degree is None or not _FREE_DEGREE <= degree < _LARGEST_DEGREE:
         return basis
     return replace(basis, degree=_LARGEST_DEGREE)  # type: ignore[type-var]
 
