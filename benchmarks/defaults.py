@@ -260,7 +260,7 @@ def one_fit(name: str, seed: int, method: str) -> dict[str, Any]:
             "refit": model.refit_ or "none",
             "alpha": 1 + int(np.argmin(np.abs(model.path_.alphas - model.alpha_))),
             "alphas": len(model.path_),
-            "bases": dict(Counter(model.basis_choices_["basis"])),
+            "bases": dict(Counter(model.bases_["basis"])),
             "warnings": dict(Counter(f"{w.category.__name__}: {w.message}" for w in caught)),
         }
     return out

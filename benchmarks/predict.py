@@ -45,7 +45,7 @@ def by_hand(model: HKLRegressor, X: np.ndarray) -> np.ndarray:
         for factor in product:
             m = factor.variable
             if m not in columns:
-                scaler = model.bases_[m].scaler
+                scaler = model._design.bases[m].scaler
                 columns[m] = (X[:, m] - scaler.center) / scaler.scale
             # What one would write: squares as products, since ** with a large power is slow.
             for _ in range(factor.power):

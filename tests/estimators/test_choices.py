@@ -121,7 +121,7 @@ def test_rows_of_zero_weight_do_not_decide():
 def test_columns_that_do_not_vary_are_left_out(value):
     X = np.column_stack([QUANTILES, np.full(N, value)])
     model = HKLRegressor(0.1).fit(X, QUANTILES)
-    row = model.basis_choices_.iloc[1]
+    row = model.bases_.iloc[1]
     assert row["levels"] == 0
     assert row["why"] == "constant: left out"
 
@@ -148,7 +148,7 @@ def test_a_fitted_model_says_which_and_why():
     tails = f"skewness {skew(seen):.1f}, excess kurtosis {kurtosis(seen):.1f}"
     rare = X["zero-inflated"]
     spikes = f"skewness {skew(rare):.1f}, excess kurtosis {kurtosis(rare):.1f}"
-    assert model.basis_choices_[["column", "basis", "levels", "why"]].to_numpy().tolist() == [
+    assert model.bases_[["column", "basis", "levels", "why"]].to_numpy().tolist() == [
         ["normal", "orthonormal", 3, "number: polynomials"],
         ["lognormal", "asinh", 3, f"number with tails ({tails}): asinh first"],
         [
@@ -170,22 +170,24 @@ def test_a_path_makes_the_same_choices():
     weights = np.random.default_rng(1).integers(0, 3, N)
     model = HKLRegressor(0.03).fit(X, y, weights)
     path = hkl_path(X, y, alphas=[0.03], sample_weight=weights)
-    assert [type(basis) for basis in path.design.bases] == [type(basis) for basis in model.bases_]
+    assert [type(basis) for basis in path.design.bases] == [
+        type(basis) for basis in model._design.bases
+    ]
     for m, basis in enumerate(path.design.bases):
         points = model.columns_.transform(X)[:, m]
-        ours, theirs = basis.transform(points), model.bases_[m].transform(points)
+        ours, theirs = basis.transform(points), model._design.bases[m].transform(points)
         np.testing.assert_array_equal(np.hstack(ours), np.hstack(theirs))
 
 
 def test_a_mapping_overrides_the_distribution():
     X, y = frame()
     spec = {"lognormal": "orthonormal", "0/1": Polynomial(2), "normal": "asinh", 2: "auto"}
-    choices = HKLRegressor(0.1, basis=spec).fit(X, y).basis_choices_
+    choices = HKLRegressor(0.1, basis=spec).fit(X, y).bases_
     names = ["asinh", "orthonormal", "rank", "polynomial", "orthonormal", "rank"]
     assert choices["basis"].tolist() == names
     given = [True, True, False, True, False, False]
     assert (choices["why"] == "given by basis=").tolist() == given
-    fixed = HKLRegressor(0.1, basis="asinh", degree=2).fit(X, y).basis_choices_
+    fixed = HKLRegressor(0.1, basis="asinh", degree=2).fit(X, y).bases_
     assert fixed["basis"].tolist() == ["asinh"] * 5 + ["rank"]
     assert fixed["why"][3] == "given by basis="
 
@@ -210,7 +212,7 @@ def test_far_outside_the_range_predictions_are_those_of_its_ends(factor):
     )
     y = X[:, 0] ** 2 + np.log1p(X[:, 1]) * (1.0 + X[:, 0]) + X[:, 2] + rng.standard_normal(300)
     model = HKLRegressor(0.001).fit(X, y)
-    assert model.basis_choices_["basis"].tolist() == ["orthonormal", "asinh", "rank"]
+    assert model.bases_["basis"].tolist() == ["orthonormal", "asinh", "rank"]
     which, rows = corners(X)
     far = np.where(which == 1, 1.0, -1.0) * factor * np.abs(X).max(axis=0)
     far = np.where(which == 1, np.maximum(far, rows), np.minimum(far, rows))

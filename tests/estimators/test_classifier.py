@@ -56,7 +56,7 @@ def test_fitted_attributes_fit_together(loss, n_classes):
     assert model.dual_coef_.shape == (len(y), *outputs)
     np.testing.assert_allclose(model.dual_coef_.sum(axis=0), 0.0, atol=1e-8)
     assert model.n_iter_ == len(model.history_) >= 2
-    levels = [basis.transform(X[:, m]) for m, basis in enumerate(model.bases_)]
+    levels = [basis.transform(X[:, m]) for m, basis in enumerate(model._design.bases)]
     features = [
         np.prod([levels[m][j][:, 0] for m, j in node], axis=0) * np.ones(len(y))
         for node in model.nodes_

@@ -140,7 +140,7 @@ def test_the_certificate_is_of_the_convex_problem_and_the_hull_of_what_predicts(
     assert model.certificate_.n_vertices == convex.certificate_.n_vertices == 3**4
     # The hull lists the terms that predict, and f can be written out from the public attributes.
     assert len(model.hull_) == len(model.nodes_) > len(convex.hull_)
-    levels = [basis.transform(X[:, m]) for m, basis in enumerate(model.bases_)]
+    levels = [basis.transform(X[:, m]) for m, basis in enumerate(model._design.bases)]
     features = np.column_stack(
         [np.prod([levels[m][j][:, 0] for m, j in node], axis=0) for node in model.nodes_]
     )

@@ -117,7 +117,7 @@ def test_the_choices_are_shown_with_their_reasons():
     table, y = columns()
     table["one"] = np.ones(len(y))
     model = HKLRegressor().fit(as_pandas(table), y)
-    choices = model.basis_choices_
+    choices = model.bases_
     assert list(choices.columns) == ["column", "kind", "basis", "levels", "why"]
     assert choices.to_numpy().tolist() == [
         ["age", "number", "orthonormal", 4, "number: polynomials"],
@@ -128,7 +128,7 @@ def test_the_choices_are_shown_with_their_reasons():
         ["one", "number", "rank", 0, "constant: left out"],
         ["income is missing", "boolean", "rank", 1, "marks missing values: one bounded level"],
     ]
-    assert [basis.max_level for basis in model.bases_] == choices["levels"].tolist()
+    assert [basis.max_level for basis in model._design.bases] == choices["levels"].tolist()
 
 
 def test_an_unseen_category_gets_the_average_effect():
@@ -154,7 +154,7 @@ def test_a_value_missing_at_predict_only_contributes_nothing():
     kept = [i for i, node in enumerate(model.nodes_) if all(m != 0 for m, _ in node)]
     blocks = np.split(model.coef_, np.cumsum(model.hull_["width"])[:-1])
     matrix = model.columns_.transform(rows)
-    levels = [basis.transform(matrix[:, m]) for m, basis in enumerate(model.bases_)]
+    levels = [basis.transform(matrix[:, m]) for m, basis in enumerate(model._design.bases)]
     expected = model.intercept_
     for i in kept:
         feature = np.ones(1)
@@ -169,11 +169,11 @@ def test_numbers_can_be_named_as_categories():
     codes = np.searchsorted(TOWNS, table.pop("town"))
     frame = as_pandas({**table, "code": codes})
     model = HKLRegressor(0.001, categorical=["code"]).fit(frame, y)
-    assert model.basis_choices_.set_index("column").loc["code"].tolist()[:2] == [
+    assert model.bases_.set_index("column").loc["code"].tolist()[:2] == [
         "category",
         "categorical",
     ]
-    assert model.basis_choices_["why"][4] == "category: one block of centred indicators"
+    assert model.bases_["why"][4] == "category: one block of centred indicators"
     positions = HKLRegressor(0.001, categorical=(4,)).fit(frame, y)
     np.testing.assert_array_equal(positions.coef_, model.coef_)
     with pytest.raises(ValueError, match="categorical names the column 'town'"):
@@ -191,7 +191,7 @@ def test_a_mapping_overrides_by_name_and_position():
         "income is missing": "orthonormal",
     }
     model = HKLRegressor(basis=spec, degree=3).fit(as_pandas(table), y)
-    choices = model.basis_choices_.set_index("column")
+    choices = model.bases_.set_index("column")
     assert choices["basis"].tolist() == [
         "polynomial",
         "spline",
@@ -210,8 +210,8 @@ def test_a_basis_for_all_is_one_for_the_numbers(basis):
     model = HKLRegressor(basis=basis).fit(as_pandas(table), y)
     name = basis if isinstance(basis, str) else basis.name
     expected = [name, name, "categorical", "rank", name, "rank"]
-    assert model.basis_choices_["basis"].tolist() == expected
-    assert model.basis_choices_["why"][0] == "given by basis="
+    assert model.bases_["basis"].tolist() == expected
+    assert model.bases_["why"][0] == "given by basis="
 
 
 @pytest.mark.parametrize("basis", ["spline", OrthonormalPolynomial(2)])
@@ -231,7 +231,7 @@ def test_very_many_categories_are_refused_unless_asked_for():
         with pytest.raises(ValueError, match=sentence):
             call(frame, y)
     model = HKLRegressor(basis={"who": "categorical"}).fit(frame, y)
-    assert model.bases_[1].widths == (1, 100)
+    assert model._design.bases[1].widths == (1, 100)
     assert HKLRegressor().fit(frame[frame["who"] != names[0]], y[frame["who"] != names[0]])
 
 
@@ -278,7 +278,7 @@ def test_a_lost_column_with_missing_values_is_reported():
         HKLRegressor(0.02).fit(X, y)
     X[:, 1] = np.nan
     constant = HKLRegressor(0.02).fit(X, y)
-    assert constant.basis_choices_["why"][1] == "constant: left out"
+    assert constant.bases_["why"][1] == "constant: left out"
     np.testing.assert_array_equal(constant.predict(X), constant.predict(np.nan_to_num(X)))
 
 

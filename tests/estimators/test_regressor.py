@@ -52,7 +52,7 @@ def test_fitted_attributes_fit_together():
     weights = model.graph_.weights(model.nodes_)
     assert weights**2 @ model.hull_["eta"] == pytest.approx(1.0)
     # The objective, written out from the public attributes alone.
-    levels = [basis.transform(X[:, m]) for m, basis in enumerate(model.bases_)]
+    levels = [basis.transform(X[:, m]) for m, basis in enumerate(model._design.bases)]
     features = [
         np.prod([levels[m][j][:, 0] for m, j in node], axis=0) * np.ones(len(y))
         for node in model.nodes_
@@ -123,9 +123,9 @@ def test_names_of_a_data_frame_become_terms():
     frame = pd.DataFrame(X, columns=["age", "income", "c", "d"])
     model = HKLRegressor(0.005, basis={"c": "spline", "income": Polynomial(2)}).fit(frame, y)
     assert "age * income" in set(model.hull_["term"])
-    assert model.bases_[1].max_level == 2
-    assert model.bases_[2].max_level == 2
-    assert model.bases_[0].max_level == 4
+    assert model._design.bases[1].max_level == 2
+    assert model._design.bases[2].max_level == 2
+    assert model._design.bases[0].max_level == 4
     by_position = HKLRegressor(0.005, basis={2: "spline", 1: Polynomial(2)}).fit(X, y)
     np.testing.assert_allclose(by_position.predict(X), model.predict(frame))
 

@@ -79,13 +79,13 @@ def test_the_bases_that_are_chosen_for_columns(way, tmp_path):
     )
     y = X[:, 0] * np.log(X[:, 1]) + X[:, 2] + 0.1 * rng.standard_normal(200)
     model = quick(HKLRegressor(alpha=0.001, max_kernels=40), X, y)
-    assert model.basis_choices_["basis"].tolist() == ["orthonormal", "asinh", "rank"]
+    assert model.bases_["basis"].tolist() == ["orthonormal", "asinh", "rank"]
     assert {m for node in model.nodes_ for m, _ in node} == {0, 1, 2}
     again = way(model, tmp_path)
     assert_same_model(model, again, X)
     for rows in (1e6 * X, -X):
         assert same(again.predict(rows), model.predict(rows))
-    assert again.basis_choices_.equals(model.basis_choices_)
+    assert again.bases_.equals(model.bases_)
     assert again.formula() == model.formula()
 
 

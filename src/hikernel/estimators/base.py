@@ -177,7 +177,6 @@ class HKLEstimator(Explanations, BaseEstimator):  # type: ignore[misc]  # untype
         self._model = model
         self._design = fitted.design
         self.loss_ = problem.loss
-        self.bases_ = list(fitted.design.bases)
         self.graph_ = problem.graph
         self.nodes_ = model.nodes
         self.coef_ = model.coef
@@ -188,7 +187,7 @@ class HKLEstimator(Explanations, BaseEstimator):  # type: ignore[misc]  # untype
         self.history_ = model.history
         self.n_iter_ = len(model.history)
         self.hull_ = model.frame(self.columns_.names)
-        self.basis_choices_ = choices_frame(self._basis_notes, self.columns_, self.bases_)
+        self.bases_ = choices_frame(self._basis_notes, self.columns_, fitted.design.bases)
 
     def _warn(self, model: TermModel) -> None:
         if not model.status.ok:

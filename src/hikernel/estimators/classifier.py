@@ -117,7 +117,7 @@ certify, time_budget, random_state, verbose
         b.
     dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         Dual variables.
-    hull_, certificate_, nodes_, graph_, bases_, basis_choices_, columns_, loss_, history_, \
+    hull_, certificate_, nodes_, graph_, bases_, columns_, loss_, history_, \
 n_iter_, n_features_in_, feature_names_in_
         As for :class:`~hikernel.HKLRegressor`.
 

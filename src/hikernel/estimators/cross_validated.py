@@ -36,6 +36,8 @@ __all__ = ["CrossValidatedEstimator"]
 
 _AUTO_REFITS = (None, "ridge", "variables")
 _LEAST_PROOF_SECONDS = 5.0
+_PROOF_SHARE = 0.25
+"""Time for the proof, as a share of what path, folds and refits took."""
 
 
 @dataclass(frozen=True)
@@ -127,8 +129,8 @@ class CrossValidatedEstimator(HKLEstimator):
         )
         choice = results.one_standard_error() if self.rule == "one_se" else results.best()
         start = path.points[choice.position].model
-        # The proof may take as long as all the rest.
-        seconds = self.time_budget or max(_LEAST_PROOF_SECONDS, time.monotonic() - began)
+        spent = time.monotonic() - began
+        seconds = self.time_budget or max(_LEAST_PROOF_SECONDS, _PROOF_SHARE * spent)
         model = problem.solve(
             start.alpha,
             replace(settings, time_budget=seconds),

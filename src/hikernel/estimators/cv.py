@@ -53,8 +53,8 @@ class HKLRegressorCV(NumberPredictions, CrossValidatedEstimator):
 certify, random_state, verbose
         As for :class:`~hikernel.HKLRegressor`; ``random_state`` also shuffles the folds.
     time_budget : float, optional
-        Seconds for the proof at the end; by default as long as everything before took, and five
-        seconds at least.
+        Seconds for the proof at the end; by default a quarter of what everything before took,
+        and five seconds at least. A model whose proof was cut short warns, and is the same.
     n_jobs : int, optional
         Processes for the folds, through joblib.
 
@@ -71,7 +71,7 @@ certify, random_state, verbose
         rank_test_score, and the score of every fold.
     best_score_ : float
         Mean score of the chosen pair.
-    hull_, certificate_, coef_, intercept_, nodes_, graph_, bases_, basis_choices_, columns_, \
+    hull_, certificate_, coef_, intercept_, nodes_, graph_, bases_, columns_, \
 loss_, history_
         As for :class:`~hikernel.HKLRegressor`: ``hull_`` and ``coef_`` are those of the model that
         predicts, the certificate is that of the convex problem.
@@ -193,7 +193,7 @@ verbose
     classes_ : ndarray of shape (n_classes,)
         The labels.
     alpha_, refit_, path_, cv_results_, best_score_, hull_, certificate_, coef_, intercept_, \
-nodes_, graph_, bases_, basis_choices_, columns_, loss_, history_
+nodes_, graph_, bases_, columns_, loss_, history_
         As for :class:`~hikernel.HKLRegressorCV`.
 
     Examples

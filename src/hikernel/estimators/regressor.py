@@ -54,13 +54,15 @@ class HKLRegressor(NumberPredictions):
         object with its parameter from :mod:`hikernel.losses`: ``Quantile(0.9)``, ``Huber(0.5)``,
         ``EpsilonInsensitive(0.1)``, the last two in units of the spread of y.
     basis : str, Basis, or mapping, default="auto"
-        One-variable decomposition of the columns of numbers: "auto" and "orthonormal"
-        (orthonormal polynomials), "rank" (bounded polynomials of the rank, for heavy tails,
-        counts and 0/1 columns), "polynomial", "hermite", "gaussian", "kernel_pca", "anova",
+        One-variable decomposition of the columns of numbers. "auto" looks at each of them:
+        "orthonormal" (orthonormal polynomials), "asinh" (the same of asinh x) where it is skewed
+        or heavy-tailed, "rank" (bounded polynomials of the rank) where it is mostly one value
+        or has two of them. These three stay constant outside the range of the training data.
+        Also "polynomial", "hermite", "gaussian", "kernel_pca", "anova",
         "spline", "categorical" (one block of centred indicators), an object from
         :mod:`hikernel.bases`, or a mapping from column names or positions to these. Columns of
         categories get "categorical", and booleans and the marks of missing values one bounded
-        level, unless a mapping names them; ``basis_choices_`` shows what each column got. By
+        level, unless a mapping names them; ``bases_`` shows what each column got and why. By
         name, "gaussian" and "kernel_pca" have a constant level 0, so that an absent variable is
         absent; ``Gaussian()`` is the paper's kernel, in which level 0 is a bump and every term
         contains every variable.
@@ -125,9 +127,7 @@ class HKLRegressor(NumberPredictions):
         The terms as ((column, level), ...), in the order of ``hull_``.
     graph_ : Grid
         The grid that was searched.
-    bases_ : list of FittedBasis
-        The fitted one-variable bases.
-    basis_choices_ : pandas.DataFrame
+    bases_ : pandas.DataFrame
         One row per column: column, kind, basis, levels, and why it has this basis.
     columns_ : ColumnTable
         How X becomes the matrix of the bases. After the columns of X it has "<name> is missing"
