@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from hikernel import HKLRegressor
+from hikernel import HKLClassifier, HKLClassifierCV, HKLRegressor, HKLRegressorCV, hkl_path
 from hikernel.bases import BASES, Spline
+from hikernel.estimators.validation import check_alphas, check_verbose
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((60, 3))
@@ -34,8 +36,8 @@ def with_value(array, value):
         ((X, np.stack([Y, Y], 1)), "1d array"),
         ((X, None), "requires y"),
         ((X.astype(complex), Y), "Complex data"),
-        ((X, np.array(["low", "high"] * 30)), "OneHotEncoder"),
-        ((X, Y, ["heavy"] * 60), "OneHotEncoder"),
+        ((X, np.array(["low", "high"] * 30)), "a regressor needs numbers.*HKLClassifier"),
+        ((X, Y, ["heavy"] * 60), "sample_weight holds text .*'heavy'.* weights are numbers"),
         ((X, Y, -np.ones(60)), "negative"),
         ((X, Y, np.zeros(60)), "non-zero|positive sample_weight"),
         ((X, Y, np.eye(60)[3]), "at least 2"),
@@ -212,3 +214,128 @@ def test_a_constant_root_has_no_coefficient():
     assert model.coef_[model.nodes_.index(())] == 0.0
     loss = 0.5 * np.mean((Y - model.predict(X)) ** 2)
     assert loss <= model.certificate_.objective * (1 + 1e-9)
+
+
+def test_text_as_the_target_of_a_path_names_the_loss_for_labels():
+    with pytest.raises(ValueError, match=r'y holds text .* for labels choose loss="log_loss"'):
+        hkl_path(X, np.array(["low", "high"] * 30))
+
+
+LABELS = ["low", "high", "low", "middle"] * 15
+
+
+def without(value, *rows):
+    return [value if row in rows else label for row, label in enumerate(LABELS)]
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [
+        without(None, 3, 7),
+        without(np.nan, 3, 7),  # NumPy alone would make a class "nan" of it
+        np.array(without(None, 3, 7), dtype=object),
+        pd.Series(without(None, 3, 7)),
+        pd.Series(without(pd.NA, 3, 7), dtype="string", index=range(100, 160)),
+        pd.Series(without(None, 3, 7), dtype="category"),
+        pd.DataFrame({"y": without(None, 3, 7)}),
+        pd.Series([0, 1, 1, None, 0, 1, 1, None] + [0, 1] * 26, dtype="Int64"),
+        np.array([0, 1, 1, np.nan, 0, 1, 1, np.nan] + [0, 1] * 26),
+    ],
+    ids=["none", "nan", "objects", "series", "strings", "category", "frame", "Int64", "floats"],
+)
+@pytest.mark.parametrize("estimator", [HKLClassifier(), HKLClassifierCV()])
+def test_missing_labels_are_counted_and_placed(estimator, labels):
+    sentence = r"y contains NaN or None: it has 2 missing label\(s\), the first in row 3.*drop"
+    with pytest.raises(ValueError, match=sentence):
+        estimator.fit(X, labels)
+
+
+def test_the_text_nan_is_a_label_like_any_other():
+    labels = np.where(X[:, 0] > 0, "nan", "None")
+    assert HKLClassifier(0.05, degree=2).fit(X, labels).classes_.tolist() == ["None", "nan"]
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA])
+def test_missing_targets_are_placed(missing):
+    target = Y.astype(object)
+    target[9] = missing
+    with pytest.raises(ValueError, match=r"1 missing value\(s\), the first in row 9"):
+        HKLRegressor().fit(X, target)
+
+
+def only_file(caught, sentence):
+    """The files that warnings with this sentence point to."""
+    return {warning.filename for warning in caught if sentence in str(warning.message)}
+
+
+FRAME = pd.DataFrame(X, columns=["a", "b", "c"])
+
+
+@pytest.mark.parametrize(
+    "method",
+    ["predict", "decision_function", "predict_proba", "predict_log_proba", "effects", "anova"],
+)
+def test_warnings_of_column_names_point_to_the_line_of_the_user(method):
+    model = HKLClassifier(0.1, degree=1).fit(FRAME, Y > 0)
+    with pytest.warns(UserWarning, match="X does not have valid feature names") as caught:
+        getattr(model, method)(X)
+    assert only_file(caught, "feature names") == {__file__}
+
+
+@pytest.mark.parametrize(
+    "fit",
+    [
+        HKLRegressor(0.1, degree=1).fit,
+        HKLRegressorCV(alphas=[0.1], cv=2, degree=1).fit,
+        lambda X, y: HKLClassifier(0.1, degree=1).fit(X, y > 0),
+        lambda X, y: hkl_path(X, y, alphas=[0.1], degree=1),
+    ],
+    ids=["regressor", "cross-validated", "classifier", "path"],
+)
+def test_warnings_of_lost_columns_point_to_the_line_of_the_user(fit):
+    lost = X.copy()
+    lost[:, 1] += 1e15
+    with pytest.warns(UserWarning, match="less than the rounding") as caught:
+        fit(lost, Y)
+    assert only_file(caught, "less than the rounding") == {__file__}
+
+
+def test_a_mask_says_which_columns_are_categories():
+    rows = np.round(X)
+    masked = HKLRegressor(0.05, categorical=np.array([True, False, False])).fit(rows, Y)
+    named = HKLRegressor(0.05, categorical=[0]).fit(rows, Y)
+    assert masked.columns_ == named.columns_
+    np.testing.assert_array_equal(masked.predict(rows), named.predict(rows))
+
+
+@pytest.mark.parametrize(
+    ("alphas", "sentence"),
+    [
+        (0.1, "alphas must be a list of numbers, or None .*, got 0.1"),
+        ("0.1", "alphas must be a list"),
+        ({0.1: 1}, "alphas must be a list"),
+        (np.ones((2, 2)), "alphas must be a list"),
+        ([], "alphas is empty"),
+        ([0.1, -1.0], "every alpha must be a finite number above"),
+        (["a"], "every alpha"),
+    ],
+)
+def test_alphas_that_are_no_list_of_numbers(alphas, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        check_alphas(alphas)
+
+
+@pytest.mark.parametrize("alphas", [None, [0.1], (1, 2), np.array([0.1]), pd.Series([0.1])])
+def test_alphas_that_are_right(alphas):
+    check_alphas(alphas)
+
+
+@pytest.mark.parametrize("verbose", ["x", 1.5, None, -1])
+def test_verbose_that_is_no_number(verbose):
+    with pytest.raises(ValueError, match="verbose must be an integer >= 0, got"):
+        check_verbose(verbose)
+
+
+@pytest.mark.parametrize("verbose", [True, False, np.True_, 0, 2, np.int64(1)])
+def test_verbose_that_is_right(verbose):
+    check_verbose(verbose)

@@ -8,8 +8,10 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import RidgeCV
 from sklearn.metrics import get_scorer, make_scorer, mean_absolute_error
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, ShuffleSplit, cross_val_score
@@ -291,13 +293,13 @@ def test_other_losses(loss):
     assert model.score(X, y) > 0.6
 
 
-def test_several_classes_have_no_refit():
+def test_several_classes_are_refitted_where_the_loss_is_smooth():
     X, y = load_iris(return_X_y=True)
-    model = HKLClassifierCV(**QUICK).fit(X, y)
-    assert model.refit_ is None
+    model = HKLClassifierCV(refit="ridge", **QUICK).fit(X, y)
+    assert model.refit_ == "ridge"
     assert model.score(X, y) > 0.95
-    with pytest.raises(ValueError, match="needs a smooth loss with one output"):
-        HKLClassifierCV(refit="ridge", **QUICK).fit(X, y)
+    with pytest.raises(ValueError, match="needs a smooth loss"):
+        HKLClassifierCV(loss="hinge", refit="ridge", **QUICK).fit(X, y)
 
 
 def test_folds_without_a_class_are_explained():
@@ -385,3 +387,58 @@ def test_the_path_of_a_classifier_predicts_labels():
 def test_no_alphas_are_refused():
     with pytest.raises(ValueError, match="alphas is empty"):
         HKLRegressorCV(alphas=[]).fit(np.eye(10), np.arange(10.0))
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"cv": []}, "cv gives no folds"),
+        ({"cv": [1, 2, 3]}, "cv must be a number of folds, a splitter, or pairs"),
+        ({"cv": [(np.arange(50), np.array([500]))]}, "Fold 0 of cv must be a pair .* 0 to 89"),
+        ({"cv": [(np.arange(50), np.array([], int))]}, "Fold 0 of cv has no test rows"),
+        ({"n_jobs": 0}, "n_jobs must not be 0"),
+        ({"scoring": "foo"}, "scoring"),
+    ],
+)
+def test_errors_come_before_work(settings, sentence, monkeypatch):
+    X, y = data(90)
+    monkeypatch.setattr(
+        "hikernel.estimators.cross_validated.compute_path", lambda *_: pytest.fail("work began")
+    )
+    with pytest.raises(ValueError, match=sentence):
+        HKLRegressorCV(**(QUICK | settings)).fit(X, y)
+
+
+def test_a_scorer_gets_the_weights_it_asks_for():
+    X, y = data(90)
+    weights = np.random.default_rng(1).uniform(0.1, 3.0, 90)
+    with config_context(enable_metadata_routing=True):
+        asked = get_scorer("neg_mean_absolute_error").set_score_request(sample_weight=True)
+        model = HKLRegressorCV(**QUICK, scoring=asked, refit=None).fit(X, y, weights)
+        plain = HKLRegressorCV(**QUICK, scoring="neg_mean_absolute_error", refit=None)
+        plain.fit(X, y, weights)
+    train, test = next(KFold(3, shuffle=True, random_state=model._seed()).split(X))
+    assert len(train) + len(test) == 90
+    score = model.cv_results_["split0_test_score"]
+    assert not np.allclose(score, plain.cv_results_["split0_test_score"])
+    # At the largest alpha the model is nearly a constant, and its weighted error that of y.
+    constant = np.average(y[train], weights=weights[train])
+    error = mean_absolute_error(y[test], np.full(len(test), constant), sample_weight=weights[test])
+    assert score[0] == pytest.approx(-error, rel=0.1)
+
+
+def test_a_fit_that_fails_leaves_no_model():
+    X, y = data(90)
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = HKLRegressor(0.03, certify="none").fit(frame, y)
+    model.set_params(basis={"q": "spline"})
+    with pytest.raises(ValueError, match="'q'"):
+        model.fit(frame[["a", "b"]], y)
+    for call in (model.predict, model.effects):
+        with pytest.raises(NotFittedError):
+            call(frame)
+    fresh = HKLRegressorCV(**QUICK, scoring="foo")
+    with pytest.raises(ValueError, match="scoring"):
+        fresh.fit(X, y)
+    with pytest.raises(NotFittedError):
+        fresh.formula()

@@ -127,7 +127,7 @@ def test_a_saturated_classifier_ends_the_path():
         ("log_loss", np.linspace(0, 1, 40), "Unknown label type"),
         ("hinge", np.ones(40, dtype=int), "one class only"),
         ("poisson", -np.ones(40), "negative"),
-        ("quantile", np.array(["a", "b"] * 20), "OneHotEncoder"),
+        ("quantile", np.array(["a", "b"] * 20), "a regressor needs numbers"),
         ("absolute", np.arange(40.0), "'squared_error', .*'log_loss'"),
         (Multinomial(), np.arange(40) % 3, "log_loss"),
         (None, np.arange(40.0), "loss must be one of"),

@@ -145,6 +145,21 @@ def test_missing_values_that_some_subsamples_do_not_have():
     assert set(found.variables["variable"]) >= {"x0", "x1", "x2"}
 
 
+def test_terms_of_equal_names_are_counted_apart():
+    X, _ = data(200, 4)
+    table = pd.DataFrame(X, columns=["a", "b", "c", "b * c"])
+    y = X[:, 1] * X[:, 2] + 0.05 * np.random.default_rng(0).standard_normal(200)
+    found = stability_selection(HKLRegressor(0.02, degree=1), table, y, n_subsamples=6)
+    shapes = found.terms.set_index("term")
+    assert shapes.index.is_unique
+    assert (shapes.loc["b * c", "order"], shapes.loc["b * c", "frequency"]) == (2, 1.0)
+    assert shapes["frequency"].get("'b * c'", 0.0) < 1.0
+    y = y + X[:, 3]
+    both = stability_selection(HKLRegressor(0.02, degree=1), table, y, n_subsamples=6)
+    frequency = both.terms.set_index("term")["frequency"]
+    assert frequency["b * c"] == frequency["'b * c'"] == 1.0
+
+
 def test_a_classifier():
     X, _ = data(300, 5)
     noise = 0.2 * np.random.default_rng(0).standard_normal(300)

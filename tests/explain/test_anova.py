@@ -7,6 +7,7 @@ import pytest
 from explain.cases import BASES, BUMPS, fitted, make_model
 
 import hikernel.explain.anova as anova_module
+import hikernel.explain.marginal as marginal_module
 from hikernel.bases import OrthonormalPolynomial, Polynomial
 from hikernel.bases.design import Design
 from hikernel.explain import purified
@@ -104,10 +105,10 @@ def test_shares(bases):
     for m in range(3):
         expected = sum(s for u, s in zip(anova.sets, shares, strict=True) if m in u)
         np.testing.assert_allclose(anova.total_shares()[m], expected)
-    frame = anova.frame(["a", "b", "c"])
+    frame = anova.frame()
     assert list(frame.columns) == ["variables", "order", "variance", "share"]
     assert frame["share"].is_monotonic_decreasing
-    variables = anova.variables_frame(["a", "b", "c"])
+    variables = anova.variables_frame()
     assert np.all(variables["main_share"] <= variables["total_share"] + 1e-15)
 
 
@@ -126,7 +127,7 @@ def test_several_outputs_are_models_of_their_own():
         np.testing.assert_allclose(together.effects(X)[:, :, k], alone.effects(X))
     summed = together.variances.sum(axis=1)
     np.testing.assert_allclose(together.shares(), summed / summed.sum())
-    np.testing.assert_allclose(together.frame("abc")["variance"].sum(), summed.sum())
+    np.testing.assert_allclose(together.frame()["variance"].sum(), summed.sum())
 
 
 def test_orthonormal_terms_count_for_their_own_set():
@@ -160,6 +161,7 @@ def test_chunks_make_no_difference(monkeypatch):
     whole = purified(model, design, X, weights)
     effects = whole.effects(X)
     monkeypatch.setattr(anova_module, "_CHUNK_NUMBERS", 20)
+    monkeypatch.setattr(marginal_module, "_CHUNK_NUMBERS", 20)
     parts = purified(model, design, X, weights)
     np.testing.assert_allclose(parts.variances, whole.variances, rtol=1e-11)
     np.testing.assert_allclose(parts.effects(X), effects, rtol=1e-10, atol=1e-12)
@@ -193,7 +195,7 @@ def test_constant_models_have_no_shares():
         anova = purified(model, design, X, weights)
         assert anova.sets == []
         np.testing.assert_allclose(anova.mean, model.predict(design, X)[0])
-        assert anova.frame("abc").empty
+        assert anova.frame().empty
         assert not np.any(anova.total_shares())
         assert anova.effects(X).shape == (len(X), 0, *np.shape(anova.mean))
 

@@ -1,5 +1,7 @@
 """Effects add up to the prediction, term by term, for every basis."""
 
+import itertools
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +10,7 @@ from explain.cases import BASES, BUMPS, fitted, make_model
 import hikernel.explain.effects as effects_module
 from hikernel import HKLClassifier, HKLRegressor
 from hikernel.explain import effects_frame, kept_terms, purified, term_effects, terms_frame
+from hikernel.graphs import term_names
 
 EPS = np.finfo(float).eps
 every_basis = pytest.mark.parametrize(
@@ -99,11 +102,34 @@ def test_frame_of_several_outputs():
 
 def test_terms_frame_lists_kept_terms_by_share():
     X, weights, design, model = fitted(BASES["orthonormal"])
-    anova = purified(model, design, X, weights)
+    anova = purified(model, design, X, weights, ["a", "b", "c"])
     frame = terms_frame(model, ["a", "b", "c"], anova)
     assert len(frame) == model.n_terms
     assert frame["share"].is_monotonic_decreasing
-    by_set = dict(zip(anova.frame("abc")["variables"], anova.frame("abc")["share"], strict=True))
+    by_set = dict(zip(anova.frame()["variables"], anova.frame()["share"], strict=True))
     for variables, share in zip(frame["variables"], frame["set_share"], strict=True):
         assert share == by_set.get(variables, 0.0)
     assert "set_share" not in terms_frame(model, ["a", "b", "c"])
+
+
+def test_columns_that_read_like_terms_are_quoted():
+    names = ["b", "c", "b * c", "intercept", "b^2", "d^2", "'b * c'", "c *"]
+    nodes = [((m, 1),) for m in range(8)] + [((0, 1), (1, 1)), ((0, 2),), ((0, 1), (2, 1))]
+    nodes += [((2, 1), (3, 2))]
+    found = term_names(nodes, names)
+    assert len({"intercept", *found}) == len(nodes) + 1
+    assert found[:6] == ["b", "c", "'b * c'", "'intercept'", "'b^2'", "d^2"]
+    assert found[8:10] == ["b * c", "b^2"]
+    assert found[11] == "'b * c' * 'intercept'^2"
+    assert term_names([(), ((0, 1),)], ["1"]) == ["1", "'1'"]
+    assert term_names([((0, 1),)], ["1"]) == ["1"]
+
+
+def test_terms_of_any_names_differ():
+    """All products of three columns with the most confusing names there are."""
+    parts = ["a", "b", "a * b", "b * a", "a^2", "a *", "* b", "'a'", "'a^2'", '"', "^2", ""]
+    levels = itertools.product(range(3), repeat=3)
+    grid = [tuple((m, level) for m, level in enumerate(row) if level) for row in levels]
+    nodes = [node for node in grid if node]
+    for names in itertools.permutations(parts, 3):
+        assert len({"intercept", *term_names(nodes, names)}) == len(nodes) + 1, names

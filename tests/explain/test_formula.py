@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from explain.cases import BASES, BUMPS, POLYNOMIAL, fitted, make_model
+from explain.reader import evaluate_text
 
 from hikernel import HKLClassifier, HKLRegressor
 from hikernel.bases import AsinhPolynomial, Gaussian, OrthonormalPolynomial, Polynomial
@@ -16,28 +17,6 @@ NAMES = ["age", "year of birth", "dose (mg)"]
 every_basis = pytest.mark.parametrize(
     "bases", [*BASES.values(), *BUMPS.values()], ids=[*BASES, *BUMPS]
 )
-
-
-def evaluate_text(text, X, names):
-    """Evaluate a formula as a reader would: replace names by numbers, then Python."""
-    sides, _, legend = text.partition("\n\nwhere\n")
-    values = {}
-    for line in legend.splitlines():
-        found = re.fullmatch(r"  (z\((.*?)\)) = (.*?)(?:, (\S+) <= (.*) <= (\S+))?", line)
-        if found:
-            what, name, meaning, low, _, high = found.groups()
-            column = X[:, names.index(name)]
-            if low is not None:
-                column = np.clip(column, float(low), float(high))
-            values[what] = eval(meaning.replace(name, "x"), {"x": column, "asinh": np.arcsinh})
-    out = {}
-    for side in re.split(r"\n(?! )", sides):
-        label, _, expression = side.replace("\n", " ").partition(" = ")
-        for i, what in enumerate(sorted(values, key=len, reverse=True)):
-            expression = expression.replace(what, f"v[{i}]")
-        v = [values[what] for what in sorted(values, key=len, reverse=True)]
-        out[label] = eval(expression.replace("^", "**"), {"v": v}) + np.zeros(len(X))
-    return out
 
 
 @every_basis
@@ -156,10 +135,10 @@ def test_a_formula_per_class():
     model = HKLClassifier(alpha=1e-2).fit(X, y)
     text = formula(model._model, model._design, NAMES, 12, model.classes_)
     values = evaluate_text(text, X, NAMES)
-    assert list(values) == list(model.classes_)
+    assert list(values) == [f"f[{label}]" for label in model.classes_]
     f = model.decision_function(X)
     for k, label in enumerate(model.classes_):
-        np.testing.assert_allclose(values[label], f[:, k], rtol=0, atol=1e-9)
+        np.testing.assert_allclose(values[f"f[{label}]"], f[:, k], rtol=0, atol=1e-9)
     with pytest.raises(ValueError, match="3 outputs"):
         formula(model._model, model._design, NAMES, outputs=["one"])
 
@@ -245,4 +224,4 @@ def test_functions_of_categories_are_tables():
         expected = design.bases[0].transform([code])[1][0] @ coefs
         np.testing.assert_allclose(number * value, expected, rtol=1e-10)
     assert re.search(r"c1\(sex\): \S+ for 0, \S+ for 1, 0 for others", text)
-    assert "h2: the term colour * sex, 2 columns" in text
+    assert "*h2(colour)*c1(sex)" in text

@@ -118,6 +118,28 @@ def test_named_columns_of_numbers_become_categories(key):
     np.testing.assert_array_equal(table.transform(whole)[:, 1], [0.0, 1.0, 2.0, -1.0, -1.0])
 
 
+@pytest.mark.parametrize(
+    "mask",
+    [
+        [False, True, False],
+        (np.False_, np.True_, np.False_),
+        np.array([False, True, False]),
+        pd.Series([False, True, False], index=["a", "b", "c"]),
+        iter([False, True, False]),
+    ],
+    ids=lambda mask: type(mask).__name__,
+)
+def test_a_mask_names_columns(mask):
+    table = ColumnTable.fit(np.array([[1, 5, 2], [2, 3, 4]]), categorical=mask)
+    assert table.kinds == ("number", "category", "number")
+    assert table.categories == (None, (3, 5), None)
+
+
+def test_a_mask_without_a_column_names_none():
+    assert ColumnTable.fit([[1.0], [2.0]], categorical=[False]).kinds == ("number",)
+    assert ColumnTable.fit([[1.0], [2.0]], categorical=[True]).kinds == ("category",)
+
+
 def test_named_columns_of_an_array_and_all_kinds_of_values():
     X = np.array([[2.5, True, "b", 1], [-1.0, False, "a", "1"]], dtype=object)
     table = ColumnTable.fit(X, categorical=[0, "x1", "x2", 3])

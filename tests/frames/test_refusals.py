@@ -179,11 +179,20 @@ def test_objects_that_are_no_category():
         ColumnTable.fit(X, categorical=[0])
 
 
-@pytest.mark.parametrize("key", ["weight", 2, -1, True, 1.0, None, b"a"])
+@pytest.mark.parametrize("key", ["weight", 2, -1, 1.0, None, b"a"])
 def test_unknown_categorical_columns(key):
     X = pd.DataFrame({"a": [1, 2], "b": [1, 2]})
     with pytest.raises(ValueError, match=r"does not have; its columns are a, b \(or positions 0 "):
         ColumnTable.fit(X, categorical=[key])
+
+
+@pytest.mark.parametrize(
+    "mask", [[True], np.array([True, False, False]), [True, 1], ["a", False], [np.True_, "b"]]
+)
+def test_masks_of_another_length_or_with_other_entries(mask):
+    X = pd.DataFrame({"a": [1, 2], "b": [1, 2]})
+    with pytest.raises(ValueError, match=r"names or the positions .* or a mask of 2 booleans"):
+        ColumnTable.fit(X, categorical=mask)
 
 
 @pytest.mark.parametrize("categorical", ["a", 3, b"a"])

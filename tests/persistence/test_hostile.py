@@ -2,7 +2,6 @@
 
 import copy
 import io
-import json
 import os
 import pickle
 import time
@@ -14,7 +13,7 @@ import pytest
 from persistence.files import bytes_of, classifier, members_of, regressor, sealed, zipped
 
 from hikernel.errors import ModelFileError
-from hikernel.persistence import load, save
+from hikernel.persistence import load
 from hikernel.persistence.container import FORMAT_VERSION
 
 RAN = []
@@ -361,41 +360,3 @@ def test_classes_that_do_not_fit(refused):
     refused(changed(copy.deepcopy(found), ["classes"], None), "labels")
     four = {"objects": [[4], ["a", "b", "c", "d"]]}
     refused(changed(found, ["classes"], four), "coef has shape")
-
-
-# Writing.
-
-
-def test_writing_replaces_in_one_step(tmp_path, monkeypatch):
-    path = tmp_path / "model.hik"
-    path.write_bytes(b"old")
-
-    def fail(*arguments):
-        raise OSError("disk full")
-
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "fsync", fail)
-        with pytest.raises(OSError, match="disk full"):
-            save(regressor(), path)
-    assert path.read_bytes() == b"old"
-    assert os.listdir(tmp_path) == ["model.hik"]
-    save(regressor(), path)
-    assert load(path).nodes_ == regressor().nodes_
-    assert os.listdir(tmp_path) == ["model.hik"]
-
-
-def test_places_that_cannot_be_written(tmp_path):
-    with pytest.raises(FileNotFoundError):
-        save(regressor(), tmp_path / "nowhere" / "model.hik")
-    with pytest.raises(OSError):
-        save(regressor(), tmp_path)
-    assert os.listdir(tmp_path) == []
-    assert not [name for name in os.listdir(tmp_path.parent) if name.endswith(".tmp")]
-
-
-def test_links_stay_links(tmp_path):
-    (tmp_path / "real").mkdir()
-    (tmp_path / "link.hik").symlink_to(tmp_path / "real" / "model.hik")
-    save(regressor(), tmp_path / "link.hik")
-    assert (tmp_path / "link.hik").is_symlink()
-    assert json.loads(zipfile.ZipFile(tmp_path / "real" / "model.hik").read("manifest.json"))

@@ -14,6 +14,7 @@ from hikernel.selection import (
     CrossValidation,
     SearchSettings,
     TrainingProblem,
+    check_folds,
     compute_path,
     cross_validate,
     refit,
@@ -211,15 +212,13 @@ def test_results_are_a_table():
 def test_folds_that_cannot_work_are_refused():
     problem = make()
     rows = np.arange(120)
-    score = MinusError(problem)
     with pytest.raises(ValueError, match="no folds"):
-        cross_validate(problem, ALPHAS, SETTINGS, [], [None], score)
+        check_folds(problem, [])
     with pytest.raises(ValueError, match="Fold 0 of cv has no test rows"):
-        cross_validate(problem, ALPHAS, SETTINGS, [(rows, rows[:0])], [None], score)
-    folds = [(rows[:60], rows[60:]), (rows[:0], rows)]
+        check_folds(problem, [(rows, rows[:0])])
     with pytest.raises(ValueError, match="Fold 1 of cv has no training rows"):
-        cross_validate(problem, ALPHAS, SETTINGS, folds, [None], score)
+        check_folds(problem, [(rows[:60], rows[60:]), (rows[:0], rows)])
     labels = make(loss=LogLoss())
     one_class = np.flatnonzero(labels.y > 0.0)
-    with pytest.raises(ValueError, match=r"one only.*stratified"):
-        cross_validate(labels, ALPHAS, SETTINGS, [(one_class, rows)], [None], score)
+    with pytest.raises(ValueError, match=r"fold 0 .*one only.*stratified"):
+        check_folds(labels, [(one_class, rows)])

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from losses.cases import CASES
 from sklearn.linear_model import LinearRegression
 
 from hikernel.bases import Categorical, Gaussian, OrthonormalPolynomial, Polynomial, Spline
-from hikernel.losses import Huber, LogLoss, Poisson, SquaredError, SquaredHinge
+from hikernel.losses import Huber, LogLoss, Multinomial, Poisson, SquaredError, SquaredHinge
 from hikernel.selection import SearchSettings, TrainingProblem, refit, refit_is_possible
 from hikernel.selection.refit import REFITS, selected_variables
 from hikernel.selection.ridge import fit_ridge
@@ -78,7 +80,9 @@ def test_the_model_of_a_refit_describes_what_predicts(name):
     frame = new.frame([f"x{m}" for m in range(5)])
     assert {"x0", "x0 * x1"} <= set(frame.sort_values("share").tail(2)["term"])
     # What speaks of the convex problem stays.
-    assert new.certificate is model.certificate
+    assert new.certificate == replace(model.certificate, refit=name)
+    assert "predictions come from a refit" in str(new.certificate)
+    assert "refit" not in str(model.certificate)
     assert new.alpha == model.alpha
     assert new.dual_coef is model.dual_coef
     assert (fitted.strength > 0.0) == (name != "unpenalised")
@@ -125,9 +129,9 @@ def test_ridge_is_in_the_metric_of_zeta():
 
 
 def test_the_variables_refit_finds_what_the_graph_could_not_hold():
-    """The truth is of degree six in one variable; the graph ends at three."""
+    """The truth is of degree six in one variable; the graph ends at four."""
     problem, X, y = make(
-        basis=OrthonormalPolynomial(3),
+        basis=OrthonormalPolynomial(4),
         truth=lambda X: np.cos(4.0 * X[:, 0]),
         n=400,
     )
@@ -200,7 +204,7 @@ def test_a_refit_without_penalty_needs_rows():
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=CASES)
-def test_losses_with_kinks_or_several_outputs_have_none(case):
+def test_losses_with_kinks_have_none(case):
     rng = np.random.default_rng(0)
     X = rng.standard_normal((80, 2))
     f = X[:, 0] if case.outputs is None else np.column_stack([X, X[:, 0] - X[:, 1]])
@@ -208,12 +212,74 @@ def test_losses_with_kinks_or_several_outputs_have_none(case):
     keywords = {"max_order": None, "weight_base": 2.0, "root_weight": 1.0}
     bases = [OrthonormalPolynomial(2)] * 2
     problem = TrainingProblem.make(X, y, np.ones(80), bases, case.loss, **keywords)
-    possible = case.loss.smooth and case.outputs is None
-    assert refit_is_possible(problem) == possible
+    assert refit_is_possible(problem) == case.loss.smooth
     model = problem.solve(0.01, SETTINGS)
     for name in REFITS:
-        assert (refit(name, problem, model) is not None) == possible
+        fitted = refit(name, problem, model)
+        assert (fitted is not None) == case.loss.smooth
+        if fitted is not None:
+            assert fitted.model.coef.shape[1:] == fitted.model.intercept.shape == y.shape[1:]
     assert refit(None, problem, model).model is model
+
+
+def make_classes(n=300, p=4, seed=0, k=3, basis=None):
+    """Classes by the largest of k noisy signals, the second of them a product."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1.5, 1.5, (n, p))
+    signals = [2.0 * X[:, 0], 2.0 * X[:, 0] * X[:, 1], *np.zeros((k - 2, n))]
+    f = np.transpose(signals) + 0.5 * rng.gumbel(size=(n, k))
+    y = np.eye(k)[np.argmax(f, axis=1)]
+    bases = [OrthonormalPolynomial(4) if basis is None else basis] * p
+    keywords = {"max_order": None, "weight_base": 2.0, "root_weight": 1.0}
+    return TrainingProblem.make(X, y, np.ones(n), bases, Multinomial(), **keywords), X, y
+
+
+@pytest.mark.parametrize("basis", [None, Spline()], ids=["polynomial", "spline"])
+@pytest.mark.parametrize("name", sorted(REFITS))
+def test_several_classes_are_refitted(name, basis):
+    problem, X, y = make_classes(basis=basis)
+    _, X_new, y_new = make_classes(2000, seed=1)
+    model = problem.solve(0.03, SETTINGS)
+    fitted = refit(name, problem, model)
+    if fitted is None:
+        assert (name, basis is not None) == ("unpenalised", True)
+        return
+    assert loss_of(problem, fitted, X_new, y_new) < 0.95 * loss_of(problem, refit(None, problem, model), X_new, y_new)  # fmt: skip  # noqa: E501
+    new = fitted.model
+    assert new.coef.shape == (new.widths.sum(), 3)
+    assert new.intercept.shape == (3,)
+    np.testing.assert_allclose(new.coef.sum(axis=1), 0.0, atol=1e-9)
+    engine = fitted.design.engine(X, np.ones(300))
+    f = engine.apply(new.nodes, new.coef) + new.intercept
+    np.testing.assert_allclose(new.predict(fitted.design, X), f, atol=1e-9)
+    blocks = np.split(new.coef, np.cumsum(new.widths)[:-1])
+    np.testing.assert_allclose(new.norms, [np.linalg.norm(block) for block in blocks])
+    parts = [engine.apply([node], block) for node, block in zip(new.nodes, blocks, strict=True)]
+    variances = np.array([np.sum(np.var(part, axis=0)) for part in parts])
+    np.testing.assert_allclose(new.shares, variances / variances.sum(), atol=1e-9)
+    # The minimiser: stationary in every class, the intercepts without a penalty.
+    if name != "unpenalised":
+        return
+    slope = Multinomial().gradient(y, f)
+    np.testing.assert_allclose(engine.correlate(new.nodes, slope) / 300, 0.0, atol=1e-5)
+    np.testing.assert_allclose(slope.mean(axis=0), 0.0, atol=1e-7)
+
+
+def test_many_classes_lower_the_number_of_columns(monkeypatch):
+    problem, _, _ = make_classes()
+    model = problem.solve(0.01, SETTINGS)
+    assert refit("ridge", problem, model) is not None
+    rich = refit("variables", problem, model).model
+    width = int(model.widths[model.norms > 0.0].sum())
+    limits = refit.__globals__
+    monkeypatch.setitem(limits, "_MOST_HULL_FEATURES", 3 * width - 1)
+    assert refit("ridge", problem, model) is None
+    assert refit("unpenalised", problem, model) is None
+    # The products contain the hull, for which there is no room.
+    assert refit("variables", problem, model) is None
+    monkeypatch.setitem(limits, "_MOST_HULL_FEATURES", 3 * len(rich.coef) - 1)
+    fewer = refit("variables", problem, model).model
+    assert width < len(fewer.coef) < len(rich.coef)
 
 
 def test_a_part_of_the_rows_is_the_problem_of_these_rows():

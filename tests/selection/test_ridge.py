@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from losses.cases import some_cases
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from hikernel.losses import Huber, LogLoss, Poisson, SquaredError, SquaredHinge
+from hikernel.losses import Huber, LogLoss, Multinomial, Poisson, SquaredError, SquaredHinge
 from hikernel.selection.ridge import fit_ridge
 
 LOSSES = [LogLoss(), Poisson(), Huber(), SquaredHinge()]
@@ -242,3 +243,161 @@ def test_separable_and_collinear_data_end_finite(loss):
         fit = fit_ridge(features.copy(), y, np.full(40, 1 / 40), loss, strength)
         assert np.all(np.isfinite(fit.coef))
         assert np.isfinite(fit.score)
+
+
+def classes(n=60, k=3, size=3, seed=0, noise=1.0):
+    """Features of unequal scale and location, marks of k classes, weights of sum one."""
+    rng = np.random.default_rng(seed)
+    features = rng.standard_normal((n, size)) * np.geomspace(1.0, 0.3, size) + 0.7
+    signal = 2.0 * (features - 0.7) @ rng.standard_normal((size, k))
+    y = np.eye(k)[np.argmax(signal + noise * rng.gumbel(size=(n, k)), axis=1)]
+    weights = rng.integers(1, 4, n).astype(float)
+    return features, y, weights / weights.sum()
+
+
+def logistic(features, y, omega, mu):
+    """The minimiser by scikit-learn: coefficients (R, k) and the intercept of sum zero."""
+    model = LogisticRegression(C=1.0 / mu, tol=1e-13, max_iter=1000, solver="newton-cholesky")
+    model.fit(features, np.argmax(y, axis=1), sample_weight=omega)
+    return model.coef_.T, model.intercept_ - model.intercept_.mean()
+
+
+def exact_score(features, y, omega, mu):
+    """The mean loss of all rows under the fits without them."""
+    losses = np.empty(len(y))
+    for i in range(len(y)):
+        others = np.arange(len(y)) != i
+        coef, intercept = logistic(features[others], y[others], omega[others], mu)
+        losses[i] = Multinomial().value(y[[i]], features[[i]] @ coef + intercept)[0]
+    return float(omega @ losses)
+
+
+@some_cases(lambda case: case.loss.smooth and case.outputs)
+def test_the_hessian_of_a_row_is_the_derivative_of_its_gradient(case):
+    y, f, _ = case.sample()
+    found = case.loss.hessian(y, f)
+    for k in range(case.outputs):
+        step = 1e-6 * np.eye(case.outputs)[k]
+        change = case.loss.gradient(y, f + step) - case.loss.gradient(y, f - step)
+        np.testing.assert_allclose(found[:, :, k], change / 2e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("k", [3, 5])
+@pytest.mark.parametrize("strength", [1e-3, 1.0, None])
+def test_several_classes_are_the_logistic_regression_of_scikit_learn(k, strength):
+    features, y, omega = classes(200, k)
+    fit = fit_ridge(features.copy(), y, omega, Multinomial(), strength)
+    coef, intercept = logistic(features, y, omega, fit.strength)
+    assert fit.coef.shape == (3, k)
+    assert fit.intercept.shape == (k,)
+    np.testing.assert_allclose(fit.coef, coef, atol=1e-6)
+    np.testing.assert_allclose(fit.intercept - fit.intercept.mean(), intercept, atol=1e-6)
+    # The common shift of all classes, which the loss does not see, is zero everywhere.
+    np.testing.assert_allclose(fit.coef.sum(axis=1), 0.0, atol=1e-12)
+    assert fit.intercept.sum() == pytest.approx(0.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("strength", [1e-4, 0.1])
+def test_a_class_is_left_out_by_one_newton_step(strength):
+    """The score, from every row's gradient and Hessian without it in the coefficients of all."""
+    features, y, omega = classes(30)
+    fit = fit_ridge(features.copy(), y, omega, Multinomial(), strength)
+    design = np.column_stack([features, np.ones(30)])
+    theta = np.vstack([fit.coef, fit.intercept])
+    penalty = np.kron(np.diag([fit.strength] * 3 + [0.0]), np.eye(3))
+    losses = np.empty(30)
+    for i in range(30):
+        others = np.arange(30) != i
+        f = design[others] @ theta
+        slope = design[others].T @ (omega[others, None] * Multinomial().gradient(y[others], f))
+        slope = slope.ravel() + penalty @ theta.ravel()
+        second = Multinomial().hessian(y[others], f)
+        hessian = penalty + np.einsum(
+            "n,nr,ns,nab->rasb", omega[others], design[others], design[others], second
+        ).reshape(12, 12)
+        moved = theta.ravel() - np.linalg.pinv(hessian, rcond=1e-12, hermitian=True) @ slope
+        losses[i] = Multinomial().value(y[[i]], design[[i]] @ moved.reshape(4, 3))[0]
+    assert fit.score == pytest.approx(float(omega @ losses), rel=1e-6)
+
+
+@pytest.mark.parametrize(("strength", "n"), [(1e-2, 120), (0.1, 60), (1.0, 60)])
+def test_approximate_leave_one_out_of_classes_is_close(strength, n):
+    features, y, omega = classes(n)
+    fit = fit_ridge(features.copy(), y, omega, Multinomial(), strength)
+    exact = exact_score(features, y, omega, fit.strength)
+    assert fit.score == pytest.approx(exact, rel=0.02)
+    f = features @ fit.coef + fit.intercept
+    at_fit = float(omega @ Multinomial().value(y, f))
+    assert abs(fit.score - exact) < 0.25 * (exact - at_fit)
+
+
+def test_classes_get_the_strength_of_exact_leave_one_out():
+    features, y, omega = classes(50, size=4)
+    fit = fit_ridge(features.copy(), y, omega, Multinomial())
+    variances = omega @ (features - omega @ features) ** 2
+    strengths = variances.mean() * np.geomspace(1e-7, 100.0, 15)[7:13]
+    scores = [exact_score(features, y, omega, mu) for mu in strengths]
+    assert fit.strength == pytest.approx(strengths[np.argmin(scores)])
+    assert 0 < np.argmin(scores) < len(scores) - 1
+
+
+def test_two_outputs_of_a_multinomial_are_one_of_the_log_loss():
+    """f_1 - f_0 = sqrt(2) z, so that |B|^2 is half the square of one output's coefficients."""
+    features, y, omega = classes(k=2)
+    pair = fit_ridge(features.copy(), y, omega, Multinomial(), 0.02)
+    single = fit_ridge(features.copy(), y[:, 1] - y[:, 0], omega, LogLoss(), 0.01)
+    np.testing.assert_allclose(pair.coef[:, 1] - pair.coef[:, 0], single.coef, rtol=1e-5)
+    assert pair.intercept[1] - pair.intercept[0] == pytest.approx(single.intercept, rel=1e-5)
+    assert pair.score == pytest.approx(single.score, rel=1e-6)
+
+
+@pytest.mark.parametrize("loss", [SquaredError(), *LOSSES], ids=lambda loss: loss.name)
+def test_outputs_that_do_not_interact_are_fits_of_their_own(loss):
+    features, y, omega = case(loss, 80)
+    _, other, _ = case(loss, 80, seed=1)
+    both = fit_ridge(features.copy(), np.column_stack([y, other]), omega, loss, 0.1)
+    parts = [fit_ridge(features.copy(), part, omega, loss, 0.1) for part in (y, other)]
+    np.testing.assert_allclose(both.coef, np.transpose([p.coef for p in parts]), atol=1e-6)
+    np.testing.assert_allclose(both.intercept, [p.intercept for p in parts], atol=1e-6)
+    assert both.score == pytest.approx(sum(part.score for part in parts), rel=1e-5)
+
+
+def test_the_weight_of_a_row_of_a_class_is_its_copies():
+    features, y, _ = classes(40)
+    counts = np.random.default_rng(1).integers(1, 4, 40)
+    rows = np.repeat(np.arange(40), counts)
+    weighted = fit_ridge(features.copy(), y, counts / counts.sum(), Multinomial(), 0.01)
+    omega = np.full(len(rows), 1.0 / len(rows))
+    repeated = fit_ridge(features[rows], y[rows], omega, Multinomial(), 0.01)
+    np.testing.assert_allclose(weighted.coef, repeated.coef, atol=1e-8)
+    np.testing.assert_allclose(weighted.intercept, repeated.intercept, atol=1e-8)
+    assert repeated.score < weighted.score
+
+
+def test_rows_are_left_out_the_same_in_pieces(monkeypatch):
+    features, y, omega = classes(50)
+    whole = fit_ridge(features.copy(), y, omega, Multinomial())
+    monkeypatch.setattr("hikernel.selection.ridge._CHUNK", 100)
+    assert fit_ridge(features.copy(), y, omega, Multinomial()).score == pytest.approx(whole.score)
+
+
+@pytest.mark.parametrize("strength", [None, 0.0, 1e-9])
+@pytest.mark.parametrize("copies", [1, 20])
+def test_separable_classes_end_finite(strength, copies):
+    features, y, omega = classes(60, noise=0.0)
+    features = np.hstack([features] * copies)
+    with np.errstate(over="raise", invalid="raise", divide="raise"):
+        fit = fit_ridge(features.copy(), 1.0 * y, omega, Multinomial(), strength)
+    assert np.all(np.isfinite(fit.coef))
+    assert np.isfinite(fit.score)
+    f = features @ fit.coef + fit.intercept
+    assert np.mean(np.argmax(f, axis=1) == np.argmax(y, axis=1)) > 0.95
+
+
+def test_a_class_of_a_single_row_is_left_out_with_it():
+    features, y, omega = classes(40)
+    y[:] = np.where(np.arange(3) == (np.arange(40) % 2)[:, None], 1.0, 0.0)
+    y[0] = [0.0, 0.0, 1.0]
+    fit = fit_ridge(features.copy(), y, omega, Multinomial())
+    assert np.isfinite(fit.score)
+    assert np.all(np.isfinite(fit.coef))

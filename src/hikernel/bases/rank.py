@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from hikernel.bases.base import Basis, FittedBasis
 from hikernel.bases.column import Column, FloatArray
@@ -70,6 +71,9 @@ class RankPolynomial(Basis):
 class FittedRankPolynomial(FittedBasis):
     """Levels that are linear between knots and constant beyond the outer ones.
 
+    With two knots, as of a column of zeros and ones, level 1 is c_0 + c_1 t with t the
+    standardised column clipped to the knots, and a formula writes it out.
+
     Parameters
     ----------
     knots : ndarray of shape (m,)
@@ -89,6 +93,44 @@ class FittedRankPolynomial(FittedBasis):
     def up_to(self, level: int) -> FittedRankPolynomial:
         """Return the levels 0 to ``level``."""
         return replace(self, heights=self.heights[:, :level])
+
+    def argument(self, x: ArrayLike) -> FloatArray:
+        """Return x standardised, shape (n,), and between the knots where there are two."""
+        z = super().argument(x)
+        return np.clip(z, self.knots[0], self.knots[1]) if self._linear else z
+
+    @property
+    def points(self) -> FloatArray:
+        """The knots in the units of the column, shape (m,)."""
+        return self.scaler.center + self.scaler.scale * self.knots
+
+    @property
+    def domain(self) -> tuple[float, float] | None:
+        """The two values of a column that has no others, or None."""
+        return (float(self.points[0]), float(self.points[1])) if self._linear else None
+
+    def level_polynomial(self, level: int) -> FloatArray | None:
+        """Coefficients of a level in powers of the standardised column; None for three knots on.
+
+        >>> fitted = RankPolynomial(degree=1).fit([0.0, 0.0, 0.0, 1.0])
+        >>> fitted.level_polynomial(1).round(3) + 0.0       # sqrt(3) is within the bound
+        array([0., 1.])
+        """
+        if not self._linear:
+            return None
+        if level == 0:
+            return np.ones(1)
+        (left, right), (low, high) = self.knots, self.heights[:, level - 1]
+        slope = (high - low) / (right - left)
+        constant = (low * right - high * left) / (right - left)
+        # The mean of a level is zero, but for rounding, which no formula should show.
+        rounding = 16.0 * np.finfo(np.float64).eps * max(abs(low), abs(high))
+        return np.array([constant if abs(constant) > rounding else 0.0, slope])
+
+    @property
+    def _linear(self) -> bool:
+        """Whether levels are linear functions of the clipped column."""
+        return self.knots.size == 2
 
     def _levels(self, z: FloatArray) -> list[FloatArray]:
         levels = [np.interp(z, self.knots, height) for height in self.heights.T]

@@ -21,6 +21,8 @@ from hikernel.estimators.validation import (
     check_search,
     check_target_scale,
     check_training_data,
+    check_verbose,
+    outside_level,
     read_new_rows,
     warn_of_lost_columns,
 )
@@ -48,6 +50,10 @@ class HKLEstimator(Explanations, BaseEstimator):  # type: ignore[misc]  # untype
     columns_: ColumnTable
     _basis_notes: tuple[tuple[str, str], ...]
 
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether there is a model: after a fit that failed there is none."""
+        return hasattr(self, "_model")
+
     def __sklearn_tags__(self) -> Any:
         """Say to scikit-learn which tables are understood."""
         tags = super().__sklearn_tags__()
@@ -57,6 +63,8 @@ class HKLEstimator(Explanations, BaseEstimator):  # type: ignore[misc]  # untype
         return tags
 
     def _check_parameters(self) -> SearchSettings:
+        # A fit that fails must not leave the model of one table with the columns of another.
+        self.__dict__.pop("_model", None)
         if hasattr(self, "alpha"):
             remedy = "Without a penalty nothing is selected."
             check_number("alpha", self.alpha, above=1e-100, remedy=remedy)
@@ -72,7 +80,7 @@ class HKLEstimator(Explanations, BaseEstimator):  # type: ignore[misc]  # untype
         check_optional_integer("max_order", self.max_order, 1, "any number of variables")
         check_number("weight_base", self.weight_base, above=0.0)
         check_number("root_weight", self.root_weight, above=0.0)
-        check_integer("verbose", int(self.verbose), 0)
+        check_verbose(self.verbose)
         return check_search(
             self.search,
             self.tol,
@@ -142,8 +150,7 @@ class HKLEstimator(Explanations, BaseEstimator):  # type: ignore[misc]  # untype
         """Raise for a refit that the loss has not got."""
         if self.refit not in (None, "auto") and not refit_is_possible(problem):
             raise ValueError(
-                f"refit={self.refit!r} needs a smooth loss with one output; use refit=None with "
-                "this one."
+                f"refit={self.refit!r} needs a smooth loss; use refit=None with this one."
             )
 
     def _refitted(self, problem: TrainingProblem, model: TermModel, name: str | None) -> Fitted:
@@ -151,8 +158,9 @@ class HKLEstimator(Explanations, BaseEstimator):  # type: ignore[misc]  # untype
         fitted = refit(name, problem, model)
         if fitted is None:
             raise ValueError(
-                f"refit={name!r} does not apply: {model.n_terms} terms are too many for "
-                f'{problem.engine.n_rows} rows; raise alpha, or use refit="ridge" or None.'
+                f"refit={name!r} does not apply: {model.n_terms} terms, or the products of their "
+                f"variables, have too many columns for {problem.engine.n_rows} rows; raise alpha, "
+                'or use refit="ridge" or None.'
             )
         return fitted
 
@@ -168,7 +176,7 @@ class HKLEstimator(Explanations, BaseEstimator):  # type: ignore[misc]  # untype
                 f"Row {row} carries more than half of the objective, to which tol is relative, so "
                 "that the fit to all other rows may be poor; check that row, or lower tol.",
                 UserWarning,
-                stacklevel=5,
+                stacklevel=outside_level(),
             )
 
     def _store(self, problem: TrainingProblem, fitted: Fitted) -> None:
@@ -191,9 +199,11 @@ class HKLEstimator(Explanations, BaseEstimator):  # type: ignore[misc]  # untype
 
     def _warn(self, model: TermModel) -> None:
         if not model.status.ok:
-            warnings.warn(model.status.sentence, ConvergenceWarning, stacklevel=4)
+            warnings.warn(model.status.sentence, ConvergenceWarning, stacklevel=outside_level())
         if not model.certificate.certified and self.certify != "none":
-            warnings.warn(model.certificate.explain(), CertificateWarning, stacklevel=4)
+            warnings.warn(
+                model.certificate.explain(), CertificateWarning, stacklevel=outside_level()
+            )
 
     def _decide(self, X: Any) -> FloatArray:
         """Return f(x) for the rows of X, shape (n,) or (n, k)."""

@@ -104,7 +104,7 @@ class HKLClassifier(ClassPredictions):
         Weights of the classes, which multiply ``sample_weight``; "balanced" gives every class
         the same total.
     basis, categorical, degree, max_order, weight_base, root_weight, search, max_kernels, tol, \
-certify, time_budget, random_state, verbose
+certify, refit, time_budget, random_state, verbose
         As for :class:`~hikernel.HKLRegressor`.
 
     Attributes

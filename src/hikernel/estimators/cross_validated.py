@@ -17,7 +17,12 @@ from hikernel.bases.parameters import check_integer
 from hikernel.engines.protocol import FloatArray
 from hikernel.estimators.base import HKLEstimator
 from hikernel.estimators.progress import PathProgress
-from hikernel.estimators.validation import check_choice, check_number
+from hikernel.estimators.validation import (
+    check_alphas,
+    check_choice,
+    check_number,
+    outside_level,
+)
 from hikernel.frames import take_rows
 from hikernel.losses import Loss
 from hikernel.reduced import WarmStart
@@ -26,6 +31,7 @@ from hikernel.selection import (
     SearchSettings,
     TrainingProblem,
     alpha_grid,
+    check_folds,
     compute_path,
     cross_validate,
     refit,
@@ -59,7 +65,8 @@ class LossScore:
 class ScorerScore:
     """A scikit-learn scorer, asked about a fitted copy of the estimator.
 
-    It is given rows of the table of the user, not of its matrix.
+    It is given rows of the table of the user, not of its matrix, and weights where it asks for
+    them (``set_score_request``).
     """
 
     estimator: CrossValidatedEstimator
@@ -67,12 +74,21 @@ class ScorerScore:
     scorer: Callable[..., float]
     table: Any
     labels: NDArray[Any]
+    weights: FloatArray | None
 
     def __call__(self, fitted: Fitted, rows: NDArray[np.intp]) -> float:
         """Return the score of a model on some rows."""
         model = self.estimator._with_model(self.problem, fitted)
         where = np.flatnonzero(self.problem.used)[rows]
-        return float(self.scorer(model, take_rows(self.table, where), self.labels[where]))
+        more = {} if self.weights is None else {"sample_weight": self.weights[rows]}
+        return float(self.scorer(model, take_rows(self.table, where), self.labels[where], **more))
+
+
+def _asks_for_weights(scorer: Any) -> bool:
+    """Whether a scorer was told by ``set_score_request`` to take sample weights."""
+    if not hasattr(scorer, "get_metadata_routing"):
+        return False
+    return scorer.get_metadata_routing().score.requests.get("sample_weight") is True
 
 
 class CrossValidatedEstimator(HKLEstimator):
@@ -83,10 +99,9 @@ class CrossValidatedEstimator(HKLEstimator):
         check_integer("n_alphas", self.n_alphas, 1)
         check_number("eps", self.eps, above=0.0, below=1.0)
         check_choice("rule", self.rule, ["best", "one_se"])
-        if self.alphas is not None and len(self.alphas) == 0:
-            raise ValueError("alphas is empty; pass at least one, or None for an automatic grid.")
-        for alpha in self.alphas if self.alphas is not None else ():
-            check_number("every alpha", alpha, above=1e-100)
+        if self.n_jobs == 0:
+            raise ValueError("n_jobs must not be 0; pass None or 1 for one process, -1 for all.")
+        check_alphas(self.alphas)
         return settings
 
     def _refits(self, problem: TrainingProblem) -> list[str | None]:
@@ -109,22 +124,21 @@ class CrossValidatedEstimator(HKLEstimator):
         began = time.monotonic()
         problem = self._training_problem(X, y, weights, loss)
         self._check_refit(problem)
+        kept = self._used_folds(problem, folds)
+        score = self._score(problem, table, labels)
         names = list(self.columns_.names)
         unproven = replace(settings, certify="none", time_budget=None)
         grid = alpha_grid(problem, self.n_alphas, self.eps) if self.alphas is None else self.alphas
         alphas = sorted((float(a) for a in grid), reverse=True)
         with PathProgress(len(alphas), enabled=self.verbose > 0) as progress:
             path = compute_path(problem, alphas, unproven, names, self._respond(loss), progress)
-        position = np.full(len(problem.used), -1, dtype=np.intp)
-        position[problem.used] = np.arange(int(np.sum(problem.used)))
-        kept = [(position[a][position[a] >= 0], position[b][position[b] >= 0]) for a, b in folds]
         results = cross_validate(
             problem,
             [point.model.alpha for point in path.points],
             unproven,
             kept,
             self._refits(problem),
-            self._score(problem, table, labels),
+            score,
             self.n_jobs,
         )
         choice = results.one_standard_error() if self.rule == "one_se" else results.best()
@@ -142,7 +156,7 @@ class CrossValidatedEstimator(HKLEstimator):
                 f"refit={choice.refit!r} was chosen on the folds but has too many terms on all "
                 "rows; the model keeps the coefficients of the convex problem.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=outside_level(),
             )
             fitted = Fitted(model, problem.design)
         self._store(problem, fitted)
@@ -154,6 +168,39 @@ class CrossValidatedEstimator(HKLEstimator):
         self.best_score_ = float(results.means[results.refits.index(choice.refit), choice.position])
         self.n_splits_ = len(kept)
 
+    @staticmethod
+    def _folds(
+        splitter: Any, X: FloatArray, y: NDArray[Any], groups: Any
+    ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Return what a splitter gives."""
+        try:
+            return list(splitter.split(X, y, groups))
+        except TypeError:
+            raise ValueError(
+                "cv must be a number of folds, a splitter, or pairs (train, test) of row numbers, "
+                f"got {splitter.cv if hasattr(splitter, 'cv') else splitter!r}."
+            ) from None
+
+    @staticmethod
+    def _used_folds(
+        problem: TrainingProblem, folds: list[tuple[NDArray[np.intp], NDArray[np.intp]]]
+    ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
+        """Return the folds as positions among the rows of positive weight, checked."""
+        position = np.full(len(problem.used), -1, dtype=np.intp)
+        position[problem.used] = np.arange(int(np.sum(problem.used)))
+        kept = []
+        for k, fold in enumerate(folds):
+            try:
+                train, test = (position[np.asarray(rows)] for rows in fold)
+            except (IndexError, TypeError, ValueError):
+                raise ValueError(
+                    f"Fold {k} of cv must be a pair (train, test) of row numbers from 0 to "
+                    f"{len(position) - 1} or of boolean masks."
+                ) from None
+            kept.append((train[train >= 0], test[test >= 0]))
+        check_folds(problem, kept)
+        return kept
+
     def _respond(self, loss: Loss) -> Callable[[FloatArray], NDArray[Any]]:
         """Return what turns f(x) into predictions."""
         return loss.predict_mean
@@ -162,7 +209,8 @@ class CrossValidatedEstimator(HKLEstimator):
         if self.scoring is None:
             return LossScore(problem)
         scorer = check_scoring(self, scoring=self.scoring)
-        return ScorerScore(self, problem, scorer, table, labels)
+        weights = problem.engine.row_weights if _asks_for_weights(scorer) else None
+        return ScorerScore(self, problem, scorer, table, labels, weights)
 
     def _with_model(self, problem: TrainingProblem, fitted: Fitted) -> CrossValidatedEstimator:
         """Return a copy that predicts with a model, for a scorer."""

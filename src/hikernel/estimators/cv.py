@@ -46,15 +46,16 @@ class HKLRegressorCV(NumberPredictions, CrossValidatedEstimator):
     refit : {"auto", None, "ridge", "unpenalised", "variables"}, default="auto"
         How the selected terms are estimated: None keeps the coefficients of the convex problem,
         "ridge" fits the selected terms again with a penalty of its own (strength by
-        leave-one-out), "unpenalised" without one, "variables" fits all products of the selected
-        variables up to total degree 6. "auto" compares None, "ridge" and "variables" in the same
-        cross-validation. The certificate speaks of the convex problem that selected the terms.
+        leave-one-out), "unpenalised" without one, "variables" fits them and all products of the
+        selected variables up to total degree 6, while these are a dozen at most. "auto" compares
+        None, "ridge" and "variables" in the same cross-validation. The certificate speaks of
+        the convex problem that selected the terms, and says so.
     basis, categorical, degree, max_order, weight_base, root_weight, search, max_kernels, tol, \
 certify, random_state, verbose
         As for :class:`~hikernel.HKLRegressor`; ``random_state`` also shuffles the folds.
     time_budget : float, optional
         Seconds for the proof at the end; by default a quarter of what everything before took,
-        and five seconds at least. A model whose proof was cut short warns, and is the same.
+        and five seconds at least. A model whose proof was cut short warns.
     n_jobs : int, optional
         Processes for the folds, through joblib.
 
@@ -163,7 +164,7 @@ loss_, history_
         cv = self.cv
         if isinstance(cv, (int, np.integer)):
             cv = KFold(int(cv), shuffle=True, random_state=self._seed())
-        folds = list(check_cv(cv).split(matrix, y, groups))
+        folds = self._folds(check_cv(cv), matrix, y, groups)
         self._fit_cv(X, matrix, y, y, weights, loss, settings, folds)
         self.intercept_ = float(self._model.intercept)
         return self
@@ -185,8 +186,8 @@ class HKLClassifierCV(ClassPredictions, CrossValidatedEstimator):
 weight_base, root_weight, search, max_kernels, tol, certify, time_budget, n_jobs, random_state, \
 verbose
         As for :class:`~hikernel.HKLRegressorCV`. A number of folds means stratified ones, in
-        which a class too rare for them is trained on in every fold. Refits need a smooth loss
-        and two classes; "auto" leaves them out elsewhere.
+        which a class too rare for them is trained on in every fold. Refits need a smooth
+        loss (not "hinge"); "auto" leaves them out elsewhere.
 
     Attributes
     ----------
@@ -285,7 +286,7 @@ nodes_, graph_, bases_, columns_, loss_, history_
         if isinstance(cv, (int, np.integer)):
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
             cv = StratifiedKFold(int(cv), shuffle=True, random_state=seed)
-        folds = list(check_cv(cv, y, classifier=True).split(matrix, y, groups))
+        folds = self._folds(check_cv(cv, y, classifier=True), matrix, y, groups)
         if cv is not self.cv:
             folds = [keep_classes(train, test, y, weights) for train, test in folds]
         self._fit_cv(X, matrix, target, y, weights, self._labels.loss, settings, folds)

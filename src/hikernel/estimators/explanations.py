@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from hikernel.bases.parameters import check_integer
 from hikernel.estimators.validation import read_new_rows
 from hikernel.explain import Purified, effects_frame, formula, purified, terms_frame
+from hikernel.losses import LogLoss, Loss, Multinomial, Poisson
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -28,6 +31,7 @@ class Explanations:
     """Methods of fitted estimators that explain the model that predicts."""
 
     columns_: ColumnTable
+    loss_: Loss
     _model: TermModel
     _design: Design
 
@@ -49,11 +53,15 @@ class Explanations:
         -------
         pandas.DataFrame of n_samples rows
             A column "intercept" and one per term; they add up to f(x) (the logarithm of the mean
-            with the Poisson loss). For more than two classes the columns are (class, term).
+            with the Poisson loss). For more than two classes the columns are (class, term). Names
+            of columns that read like a term, such as "b * c", stand in quotes. The rows have the
+            index of X where it is a pandas frame.
         """
+        import pandas as pd
+
         check_is_fitted(self)
         rows = read_new_rows(self, X)
-        index = getattr(X, "index", None)
+        index = X.index if isinstance(X, pd.DataFrame) else None
         return effects_frame(
             self._model, self._design, rows, self.columns_.names, self._outputs(), index
         )
@@ -71,12 +79,14 @@ class Explanations:
         Returns
         -------
         Purified
-            ``frame(names)`` has the share of every set of variables in the variance of f,
-            ``variables_frame(names)`` the total share of every variable.
+            ``frame()`` has the share of every set of variables in the variance of f,
+            ``variables_frame()`` the total share of every variable, and ``effects(X)`` the
+            effects of the sets on the rows of a table.
         """
         check_is_fitted(self)
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
-        return purified(self._model, self._design, read_new_rows(self, X), weights)
+        read = partial(read_new_rows, copy(self))  # a later fit must not change how it reads
+        return purified(self._model, self._design, read(X), weights, self.columns_.names, read)
 
     def formula(self, digits: int = 4) -> str:
         """Return f(x) as text.
@@ -89,7 +99,8 @@ class Explanations:
         Returns
         -------
         str
-            Exact up to rounding for polynomial bases; other functions are named and explained.
+            Exact up to rounding for polynomial bases; other functions are named and explained. The
+            last line says how predictions follow from f, where they are not f itself.
         """
         check_is_fitted(self)
         check_integer("digits", digits, 1)
@@ -98,14 +109,17 @@ class Explanations:
             for m, labels in enumerate(self.columns_.categories)
             if labels is not None
         }
-        return formula(
+        text = formula(
             self._model,
             self._design,
             self.columns_.names,
             digits,
             outputs=self._outputs(),
             categories=categories,
+            missing=self.columns_.indicators,
         )
+        link = self._link()
+        return f"{text}\n\n{link}" if link else text
 
     def save(self, path: str | PathLike[str], *, dual_coef: bool = True) -> None:
         """Write the fitted model to one file without pickle; ``hikernel.load`` reads it.
@@ -125,3 +139,18 @@ class Explanations:
         if self._model.coef.ndim == 1:
             return None
         return [str(label) for label in self.classes_.tolist()]  # type: ignore[attr-defined]
+
+    def _link(self) -> str:
+        """Return how predictions follow from f; nothing where they are f."""
+        if isinstance(self.loss_, Poisson):
+            return "mean of y = exp(f)"
+        if not hasattr(self, "classes_"):
+            return ""
+        if self._model.coef.ndim > 1:
+            if isinstance(self.loss_, Multinomial):
+                return "P(y = k) is proportional to exp(f[k])"
+            return "y = the class k with the largest f[k]"
+        no, yes = self.classes_.tolist()
+        if isinstance(self.loss_, LogLoss):
+            return f"P(y = {yes!r}) = 1 / (1 + exp(-f))"
+        return f"y = {yes!r} where f > 0, {no!r} elsewhere"

@@ -14,10 +14,12 @@ from hikernel.estimators.choices import choose_bases
 from hikernel.estimators.labels import Labels
 from hikernel.estimators.progress import PathProgress
 from hikernel.estimators.validation import (
+    check_alphas,
     check_number,
     check_search,
     check_target_scale,
     check_training_data,
+    check_verbose,
     warn_of_lost_columns,
 )
 from hikernel.losses import CLASSIFICATION, REGRESSION, make_loss
@@ -101,14 +103,11 @@ time_budget
     check_integer("degree", degree, 1)
     check_optional_integer("max_order", max_order, 1, "any number of variables")
     check_integer("n_alphas", n_alphas, 1)
-    check_integer("verbose", int(verbose), 0)
+    check_verbose(verbose)
     check_number("eps", eps, above=0.0, below=1.0)
     check_number("weight_base", weight_base, above=0.0)
     check_number("root_weight", root_weight, above=0.0)
-    if alphas is not None and len(alphas) == 0:
-        raise ValueError("alphas is empty; pass at least one, or None for an automatic grid.")
-    for alpha in alphas if alphas is not None else ():
-        check_number("every alpha", alpha, above=1e-100)
+    check_alphas(alphas)
     respond: Callable[[FloatArray], NDArray[Any]]
     if any(loss == name or isinstance(loss, kind) for name, kind in CLASSIFICATION.items()):
         data = check_training_data(X, y, sample_weight, categorical, labels=True)

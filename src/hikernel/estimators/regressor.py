@@ -67,8 +67,9 @@ class HKLRegressor(NumberPredictions):
         absent; ``Gaussian()`` is the paper's kernel, in which level 0 is a bump and every term
         contains every variable.
     categorical : list of str or int, optional
-        Names or positions of columns whose numbers are categories. Text, and columns of the
-        category types of pandas and polars, are categories anyway.
+        Names or positions of columns whose numbers are categories, or a mask of booleans, one
+        per column. Text, and columns of the category types of pandas and polars, are categories
+        anyway.
     degree : int, default=4
         Highest level of a variable, for bases given by name that have one.
     max_order : int, optional
@@ -98,8 +99,12 @@ class HKLRegressor(NumberPredictions):
     refit : {None, "ridge", "unpenalised", "variables"}, default=None
         How the selected terms are estimated: None keeps the (shrunken) coefficients of the convex
         problem, "ridge" fits the selected terms again with a penalty of its own (strength by
-        leave-one-out), "unpenalised" without one, "variables" fits all products of the selected
-        variables up to total degree 6. The certificate speaks of the convex problem.
+        leave-one-out), "unpenalised" without one, "variables" fits them and all products of the
+        selected variables up to total degree 6, while these are a dozen at most. ``hull_`` and
+        ``coef_`` are those of the refit, which predicts; the certificate, eta, zeta and
+        ``dual_coef_`` speak of the convex problem (terms that it did not select have eta = zeta
+        = 0). Leave-one-out leaves a row out with all its weight, so that with a refit a row of
+        weight two is not quite two rows.
     time_budget : float, optional
         Seconds after which the look-ahead search ends with the model and the bound it has.
     random_state : int, RandomState or None, default=0
@@ -118,7 +123,8 @@ class HKLRegressor(NumberPredictions):
     coef_ : ndarray of shape (n_columns,)
         Coefficients of the selected terms' features, blocks in the order of ``hull_``.
     dual_coef_ : ndarray of shape (n_samples,)
-        Dual variables: the coefficients of a term are zeta times Phi' dual_coef_.
+        Dual variables of the convex problem: without a refit the coefficients of a term are zeta
+        times Phi' dual_coef_.
     intercept_ : float
         b.
     loss_ : Loss

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +19,7 @@ from hikernel.estimators.base import HKLEstimator
 from hikernel.estimators.cross_validated import CrossValidatedEstimator
 from hikernel.estimators.validation import check_number, check_training_data
 from hikernel.frames import take_rows
-from hikernel.graphs import node_degree, node_name, node_order
+from hikernel.graphs import node_name, unambiguous
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["StabilitySelection", "stability_selection"]
 
 Rows = NDArray[np.intp]
+NamedNode = tuple[tuple[str, int], ...]
+"""A node with names of columns: which columns mark missing values depends on the rows."""
 
 
 @dataclass(frozen=True)
@@ -71,9 +73,9 @@ class StabilitySelection:
 
 @dataclass(frozen=True)
 class _Found:
-    """What one subsample selects: terms with order and degree, and the variables in them."""
+    """What one subsample selects: terms, and the variables in them."""
 
-    terms: dict[str, tuple[int, int]]
+    terms: frozenset[NamedNode]
     variables: frozenset[str]
 
 
@@ -232,18 +234,15 @@ def _fit(
     estimator: HKLEstimator, alphas: list[float], X: Any, y: NDArray[Any], weights: FloatArray
 ) -> _Found:
     """Return what is selected on some rows, at any of the alphas."""
-    terms: dict[str, tuple[int, int]] = {}
-    variables: set[str] = set()
+    terms: set[NamedNode] = set()
     for alpha in alphas:
         model: Any = clone(estimator).set_params(alpha=alpha)
         model.fit(X, y, sample_weight=weights)
-        # Columns by name: which have a mark of missing values depends on the rows.
         names = model.columns_.names
         for node, norm in zip(model.nodes_, model.hull_["norm"], strict=True):
             if node and norm > 0.0:
-                terms[node_name(node, names)] = (node_order(node), node_degree(node))
-                variables.update(names[m] for m, _ in node)
-    return _Found(terms, frozenset(variables))
+                terms.add(tuple((names[m], level) for m, level in node))
+    return _Found(frozenset(terms), frozenset(name for term in terms for name, _ in term))
 
 
 def _summary(
@@ -258,8 +257,10 @@ def _summary(
 
     n = len(found)
     counts = Counter(term for one in found for term in one.terms)
-    shapes = {term: shape for one in found for term, shape in one.terms.items()}
-    ordered = sorted(counts, key=lambda term: (-counts[term], shapes[term][::-1], term))
+    labels = dict(zip(names, unambiguous(names), strict=True))
+    words = {term: _in_words(term, labels) for term in counts}
+    shapes = {term: (len(term), sum(level for _, level in term)) for term in counts}
+    ordered = sorted(counts, key=lambda term: (-counts[term], shapes[term][::-1], words[term]))
     frequency = np.array([counts[term] / n for term in ordered], dtype=float)
     hits = Counter(name for one in found for name in one.variables)
     shares = np.array([hits[name] / n for name in names], dtype=float)
@@ -268,7 +269,7 @@ def _summary(
     return StabilitySelection(
         terms=pd.DataFrame(
             {
-                "term": ordered,
+                "term": [words[term] for term in ordered],
                 "order": [shapes[term][0] for term in ordered],
                 "degree": [shapes[term][1] for term in ordered],
                 "frequency": frequency,
@@ -285,3 +286,9 @@ def _summary(
         mean_variables=q,
         false_variables=q**2 / ((2.0 * threshold - 1.0) * len(names)) if holds else None,
     )
+
+
+def _in_words(term: NamedNode, labels: Mapping[str, str]) -> str:
+    """Return a term as the effects of an estimator name it."""
+    node = tuple((m, level) for m, (_, level) in enumerate(term))
+    return node_name(node, [labels.get(name, name) for name, _ in term])

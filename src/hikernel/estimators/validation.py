@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import sys
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Real
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,15 +25,31 @@ from hikernel.selection import SearchSettings
 
 __all__ = [
     "TrainingData",
+    "check_alphas",
     "check_choice",
     "check_number",
     "check_search",
     "check_target_scale",
     "check_training_data",
+    "check_verbose",
+    "outside_level",
     "read_new_rows",
-    "text_explained",
     "warn_of_lost_columns",
 ]
+
+_PACKAGE = str(Path(__file__).parents[1] / "_")[:-1]
+"""The folder of this package, with a separator at its end."""
+
+
+def outside_level() -> int:
+    """Return the ``stacklevel`` by which a warning names the line that called this package.
+
+    To be called within the call of ``warnings.warn``, however deep in the package that is.
+    """
+    frame, level = sys._getframe(1), 1
+    while frame.f_code.co_filename.startswith(_PACKAGE) and frame.f_back is not None:
+        frame, level = frame.f_back, level + 1
+    return level
 
 
 def check_number(
@@ -51,17 +69,34 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
         raise ValueError(f"{name} must be one of {listed}, got {value!r}.")
 
 
+def check_alphas(alphas: Any) -> None:
+    """Raise unless ``alphas`` is None or a sequence of at least one positive number."""
+    if alphas is None:
+        return
+    if isinstance(alphas, (str, bytes, Mapping)) or np.ndim(alphas) != 1:
+        raise ValueError(
+            f"alphas must be a list of numbers, or None for an automatic grid, got {alphas!r}."
+        )
+    if len(alphas) == 0:
+        raise ValueError("alphas is empty; pass at least one, or None for an automatic grid.")
+    for alpha in alphas:
+        check_number("every alpha", alpha, above=1e-100)
+
+
+def check_verbose(verbose: object) -> None:
+    """Raise unless ``verbose`` is True, False or an integer that is not negative."""
+    if not isinstance(verbose, (bool, np.bool_)):
+        check_integer("verbose", verbose, 0)
+
+
 @contextmanager
-def text_explained() -> Iterator[None]:
+def _text_explained(name: str, advice: str) -> Iterator[None]:
     """Say what to do about text where numbers are needed."""
     try:
         yield
     except ValueError as error:
         if "could not convert string" in str(error):
-            raise ValueError(
-                f"There is text where numbers are needed ({error}). Encode it as numbers first, "
-                "for example with sklearn.preprocessing.OneHotEncoder."
-            ) from error
+            raise ValueError(f"{name} holds text ({error}), but {advice}.") from error
         raise
 
 
@@ -118,8 +153,8 @@ def check_training_data(
     TypeError
         For sparse matrices, lazy frames and objects that are neither text nor numbers.
     ValueError
-        For infinity, dates, wrong shapes, fewer than two rows, NaN in y or in the weights, and
-        weights that are negative or leave fewer than two rows.
+        For infinity, dates, wrong shapes, fewer than two rows, missing entries of y or of the
+        weights, and weights that are negative or leave fewer than two rows.
     """
     name = "hkl_path" if estimator is None else type(estimator).__name__
     if y is None:
@@ -131,12 +166,34 @@ def check_training_data(
         )
     columns = ColumnTable.fit(raw, categorical=categorical)
     matrix = columns.transform(raw)
-    with text_explained():
-        target = _check_y(y, multi_output=False, y_numeric=not labels, estimator=estimator)
-        if not labels:
-            target = np.asarray(target, dtype=np.float64)
+    target = _check_target(y, labels, estimator)
     check_consistent_length(matrix, target)
     return TrainingData(columns, matrix, target, _check_weights(matrix, sample_weight))
+
+
+def _check_target(y: Any, labels: bool, estimator: Any) -> NDArray[Any]:
+    """Return y as float64, or as labels of any type, shape (n,)."""
+    _refuse_missing(y, "label" if labels else "value")
+    remedy = "use HKLClassifier" if estimator is not None else 'choose loss="log_loss"'
+    with _text_explained("y", f"a regressor needs numbers; for labels {remedy}"):
+        target = _check_y(y, multi_output=False, y_numeric=not labels, estimator=estimator)
+        return target if labels else np.asarray(target, dtype=np.float64)
+
+
+def _refuse_missing(y: Any, what: str) -> None:
+    """Raise where y has missing entries, which NumPy may take for text or not sort at all."""
+    import pandas as pd
+
+    # NumPy would make the text "nan" of a NaN in a list of texts.
+    values = np.asarray(y, dtype=object) if isinstance(y, (list, tuple)) else np.asarray(y)
+    if values.dtype.kind not in "fOmM" or values.size != len(np.atleast_1d(values)):
+        return
+    rows = np.flatnonzero(pd.isna(values.ravel()))
+    if rows.size:
+        raise ValueError(
+            f"y contains NaN or None: it has {rows.size} missing {what}(s), the first in row "
+            f"{rows[0]}, counted from 0; drop these rows of X and y."
+        )
 
 
 def read_new_rows(estimator: Any, X: Any) -> FloatArray:
@@ -150,7 +207,7 @@ def read_new_rows(estimator: Any, X: Any) -> FloatArray:
             if raw.names is not None
             else f"X does not have valid feature names, but {name} was fitted with feature names",
             UserWarning,
-            stacklevel=5,
+            stacklevel=outside_level(),
         )
     if columns.feature_names_in is None or raw.names is None:
         # Names that differ say more than their number does, so that they come first.
@@ -166,7 +223,7 @@ def _check_count(name: str, given: int, expected: int) -> None:
 
 
 def _check_weights(X: FloatArray, sample_weight: Any) -> FloatArray:
-    with text_explained():
+    with _text_explained("sample_weight", "weights are numbers, one for each row"):
         weights = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
     if np.any(weights < 0):
         raise ValueError("sample_weight has negative entries; weights must be zero or positive.")
@@ -186,7 +243,7 @@ def warn_of_lost_columns(X: FloatArray, design: Design, names: Sequence[str]) ->
                 f"Column {names[m]} varies by less than the rounding error of its size and is "
                 "taken for a constant; subtract its mean before fitting.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=outside_level(),
             )
 
 

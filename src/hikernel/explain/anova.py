@@ -5,17 +5,16 @@ Exact, from one-variable moments and the coefficients of the terms; no sampling,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hikernel.bases.base import FittedBasis
-from hikernel.bases.column import distinct
 from hikernel.bases.design import Design
 from hikernel.engines.protocol import FloatArray, Node
 from hikernel.explain.effects import kept_terms, require_finite
+from hikernel.explain.marginal import Marginal
 from hikernel.selection import TermModel
 
 if TYPE_CHECKING:
@@ -25,69 +24,8 @@ __all__ = ["Purified", "VariableSet", "purified"]
 
 VariableSet = tuple[int, ...]
 
-_ROUNDING = 1e-12
-"""Means this small beside the root mean square of a feature are rounding, and taken as zero."""
-
 _CHUNK_NUMBERS = 2**21
 """Numbers held at a time besides the result (16 MiB)."""
-
-
-@dataclass(frozen=True)
-class Marginal:
-    """Moments of the level features of one variable under its training distribution.
-
-    Attributes
-    ----------
-    spans : dict of int to slice
-        Where the columns of each level stand among the S columns of all levels in use.
-    means : ndarray of shape (S,)
-        mu = E phi.
-    root : ndarray of shape (s, S)
-        Upper triangular R with E (phi - mu)(phi - mu)' = R'R.
-    """
-
-    spans: dict[int, slice]
-    means: FloatArray
-    root: FloatArray
-
-    @classmethod
-    def of(
-        cls, basis: FittedBasis, levels: Iterable[int], x: FloatArray, weights: FloatArray
-    ) -> Marginal:
-        """Return the moments of some levels under weighted rows x, shape (n,).
-
-        The triangular factor of sqrt(w) [1, phi] is [[1, mu'], [0, R]] up to signs, so that one
-        pass over the rows gives both, with no cancellation between squares.
-        """
-        wanted = sorted(levels)
-        values, _, w = distinct(x[weights > 0.0], weights[weights > 0.0])
-        stops = np.cumsum([basis.widths[j] for j in wanted])
-        spans = {
-            j: slice(int(stop) - basis.widths[j], int(stop))
-            for j, stop in zip(wanted, stops, strict=True)
-        }
-        factor = np.empty((0, 1 + int(stops[-1])))
-        step = max(1, _CHUNK_NUMBERS // sum(basis.widths))
-        for start in range(0, len(values), step):
-            rows = slice(start, start + step)
-            features = basis.transform(values[rows])
-            ones = np.ones((len(values[rows]), 1))
-            block = np.hstack([ones, *(features[j] for j in wanted)]) * np.sqrt(w[rows])[:, None]
-            factor = np.asarray(np.linalg.qr(np.vstack([factor, block]), mode="r"))
-        means = factor[0, 1:] / factor[0, 0]
-        sizes = np.sqrt(np.sum(factor[:, 1:] ** 2, axis=0))
-        means[np.abs(means) <= _ROUNDING * sizes] = 0.0
-        return cls(spans, means, factor[1:, 1:])
-
-    def mean(self, level: int) -> FloatArray:
-        """Return mu of one level, shape (r,)."""
-        return self.means[self.spans[level]]
-
-    def roots(self, levels: Iterable[int]) -> dict[int, FloatArray]:
-        """Return the columns of R of some levels, cut to the rows that are not all zero."""
-        used = {level: self.spans[level] for level in levels}
-        depth = max(span.stop for span in used.values())
-        return {level: self.root[:depth, span] for level, span in used.items()}
 
 
 @dataclass(frozen=True)
@@ -111,6 +49,10 @@ class Purified:
         the product of the centred levels phi - mu.
     marginals : dict of int to Marginal
         Moments of the variables that have an effect.
+    names : tuple of str
+        Names of the variables.
+    read : callable
+        Makes the rows of ``design``, an array of shape (n, p), of a table given to ``effects``.
     """
 
     design: Design
@@ -119,6 +61,8 @@ class Purified:
     variances: FloatArray
     parts: list[dict[Node, FloatArray]]
     marginals: dict[int, Marginal]
+    names: tuple[str, ...]
+    read: Callable[[Any], FloatArray]
 
     def shares(self, output: int | None = None) -> FloatArray:
         """Return Var f_u / Var f, shape (n_sets,); zero where f is constant.
@@ -143,7 +87,7 @@ class Purified:
         """Return the share of each variable alone, Sobol's first index, shape (p,)."""
         return self._shares_by_variable(output, only_alone=True)
 
-    def frame(self, names: Sequence[str], output: int | None = None) -> pd.DataFrame:
+    def frame(self, output: int | None = None) -> pd.DataFrame:
         """Return a row per set: variables (tuple of names), order, variance, share.
 
         The largest share comes first.
@@ -152,7 +96,7 @@ class Purified:
 
         frame = pd.DataFrame(
             {
-                "variables": [tuple(names[m] for m in u) for u in self.sets],
+                "variables": [tuple(self.names[m] for m in u) for u in self.sets],
                 "order": np.array([len(u) for u in self.sets], dtype=np.int64),
                 "variance": self._variances(output),
                 "share": self.shares(output),
@@ -160,28 +104,28 @@ class Purified:
         )
         return frame.sort_values("share", ascending=False, kind="stable", ignore_index=True)
 
-    def variables_frame(self, names: Sequence[str], output: int | None = None) -> pd.DataFrame:
+    def variables_frame(self, output: int | None = None) -> pd.DataFrame:
         """Return a row per variable, in the order of the columns: variable, main, total share."""
         import pandas as pd
 
         return pd.DataFrame(
             {
-                "variable": list(names),
+                "variable": list(self.names),
                 "main_share": self.main_shares(output),
                 "total_share": self.total_shares(output),
             }
         )
 
-    def effects(self, X: FloatArray, sets: Iterable[VariableSet] | None = None) -> FloatArray:
+    def effects(self, X: Any, sets: Iterable[VariableSet] | None = None) -> FloatArray:
         """Return f_u(x) for the rows x of X, a chunk of rows at a time.
 
         Parameters
         ----------
-        X : ndarray of shape (n, p)
-            Rows, as for ``model.predict``.
+        X : array-like of shape (n, p)
+            Rows; from ``anova`` of an estimator, a table with the columns of its training data.
         sets : iterable of tuple of int, optional
-            Sets u to evaluate, columns in increasing order; all of ``self.sets`` by default. A
-            set without an effect gives zeros.
+            Sets u to evaluate, positions in ``names`` in increasing order; all of ``self.sets``
+            by default. A set without an effect gives zeros.
 
         Returns
         -------
@@ -193,6 +137,7 @@ class Purified:
         ValueError
             Where a row is so far from the training data that an effect overflows.
         """
+        X = self.read(X)
         known = dict(zip(self.sets, self.parts, strict=True))
         chosen = [known.get(tuple(u), {}) for u in (self.sets if sets is None else sets)]
         variables = sorted({m for part in chosen for node in part for m, _ in node})
@@ -235,7 +180,12 @@ class Purified:
 
 
 def purified(
-    model: TermModel, design: Design, X_train: FloatArray, weights: FloatArray | None = None
+    model: TermModel,
+    design: Design,
+    X_train: FloatArray,
+    weights: FloatArray | None = None,
+    names: Sequence[str] | None = None,
+    read: Callable[[Any], FloatArray] = np.asarray,
 ) -> Purified:
     """Decompose f into orthogonal effects of sets of variables (functional ANOVA).
 
@@ -249,6 +199,10 @@ def purified(
         Rows whose marginal distributions count.
     weights : ndarray of shape (n,), optional
         Their weights; an integer weight equals a repeated row.
+    names : sequence of str, optional
+        Names of the variables; x0, x1, ... by default.
+    read : callable, optional
+        Makes rows of the tables that ``effects`` is asked for; they are arrays by default.
 
     Returns
     -------
@@ -298,8 +252,8 @@ def purified(
     ...     max_order=None, weight_base=2.0, root_weight=1.0,
     ... )
     >>> model = problem.solve(1e-4, SearchSettings())
-    >>> anova = purified(model, problem.design, X)
-    >>> anova.frame(["a", "b", "c"])["variables"].tolist()[:2]
+    >>> anova = purified(model, problem.design, X, names=["a", "b", "c"])
+    >>> anova.frame()["variables"].tolist()[:2]
     [('a',), ('a', 'b')]
     >>> f = model.predict(problem.design, X)
     >>> np.allclose(anova.mean + anova.effects(X).sum(axis=1), f)
@@ -340,6 +294,8 @@ def purified(
         variances.reshape(len(sets), *outputs),
         parts,
         marginals,
+        tuple(f"x{m}" for m in range(len(design.bases))) if names is None else tuple(names),
+        read,
     )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from hikernel.bases.design import Design
 from hikernel.engines.protocol import FloatArray, Node
-from hikernel.graphs import node_degree, node_name, node_order
+from hikernel.graphs import node_degree, node_order, term_names
 from hikernel.selection import TermModel
 
 if TYPE_CHECKING:
@@ -139,12 +139,13 @@ def effects_frame(
     -------
     DataFrame
         A row per row of X. Columns "intercept" and the names of the terms; for several outputs
-        the pairs (output, "intercept"), (output, term). Rows (of an output) sum to f(x).
+        the pairs (output, "intercept"), (output, term). Rows (of an output) sum to f(x). Names of
+        columns that read like a term, such as "b * c", stand in quotes.
     """
     import pandas as pd
 
     effects = term_effects(model, design, X)
-    terms = ["intercept", *(node_name(node, names) for node in kept_terms(model).nodes)]
+    terms = ["intercept", *term_names(kept_terms(model).nodes, names)]
     values = np.empty((len(X), len(terms), *effects.shape[2:]))
     values[:, 0] = model.intercept
     values[:, 1:] = effects
@@ -185,7 +186,7 @@ def terms_frame(
     kept = kept_terms(model)
     frame = pd.DataFrame(
         {
-            "term": [node_name(node, names) for node in kept.nodes],
+            "term": term_names(kept.nodes, names),
             "variables": [tuple(names[m] for m, _ in node) for node in kept.nodes],
             "order": [node_order(node) for node in kept.nodes],
             "degree": [node_degree(node) for node in kept.nodes],

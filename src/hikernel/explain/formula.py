@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,24 +36,31 @@ class FormulaTerms:
         The bases.
     products : dict of Factors to ndarray of shape (k,)
         Coefficients of products of powers t(x)^i, t the standardised variable, and of one-column
-        levels that are not written out. The empty product is
-        the constant.
+        levels that are kept whole. The empty product is the constant.
     wide : dict of Node to ndarray of shape (r_v, k)
         Terms of several columns, as they are.
     single : bool
         Whether the model has one output, so that values are of shape (n,) and not (n, k).
+    model : TermModel
+        The model that was expanded.
+    missing : frozenset of int
+        Variables whose levels are kept whole, as zero is what they are where a value is missing.
     """
 
     design: Design
     products: dict[Factors, FloatArray]
     wide: dict[Node, FloatArray]
     single: bool
+    model: TermModel
+    missing: frozenset[int] = frozenset()
 
     @property
     def exact(self) -> bool:
-        """Whether the formula is written out in full, with no named function."""
+        """Whether the formula and its legend are written out in full, as polynomials."""
         return not self.wide and all(
-            isinstance(factor, PowerFactor) for product in self.products for factor in product
+            isinstance(factor, PowerFactor)
+            or self.design.bases[factor.variable].level_polynomial(factor.level) is not None
+            for factor in self._all_factors()
         )
 
     @property
@@ -67,14 +74,23 @@ class FormulaTerms:
         Parameters
         ----------
         X : ndarray of shape (n, p)
-            Rows; all are held at once.
+            Rows; all are held at once. NaN is a missing value, which makes all levels of its
+            variable zero. For the variables in ``missing`` the formula says so. Powers of other
+            variables cannot (their constants would have to go as well), so that rows with NaN
+            there are left to ``model``.
 
         Returns
         -------
         ndarray of shape (n,) or (n, k)
             ``model.predict`` apart from rounding, times ``cancellation(X)``.
         """
-        out = self._sum_products(X, absolute=False) + self._wide_effects(X)
+        out = np.zeros((len(X), self.n_outputs))
+        told = self._told(X)
+        if np.any(told):
+            rows = X[told]
+            out[told] = self._sum_products(rows, absolute=False) + self._wide_effects(rows)
+        if not np.all(told):
+            out[~told] = self.model.predict(self.design, X[~told]).reshape(-1, self.n_outputs)
         return out[:, 0] if self.single else out
 
     def cancellation(self, X: FloatArray) -> float:
@@ -83,10 +99,20 @@ class FormulaTerms:
         Its decimal logarithm is the number of digits that the formula loses on these rows, of
         its text and in floating point. One or two is usual. Levels that would lose more than
         six, polynomials of high degree in columns with wild values, are named and not expanded.
+        Rows with values missing in variables that are written as powers do not count.
         """
+        X = X[self._told(X)]
         size = np.max(self._sum_products(X, absolute=True), initial=0.0)
         largest = np.max(np.abs(self.evaluate(X)), initial=0.0)
         return float(size / largest) if largest > 0.0 else 1.0
+
+    def _told(self, X: FloatArray) -> np.ndarray:
+        """Return which rows the formula speaks of: all variables in powers are there."""
+        powers = {f.variable for f in self._all_factors() if isinstance(f, PowerFactor)}
+        return np.asarray(~np.any(np.isnan(X[:, sorted(powers)]), axis=1))
+
+    def _all_factors(self) -> set[PowerFactor | LevelFactor]:
+        return {factor for product in self.products for factor in product}
 
     def _sum_products(self, X: FloatArray, absolute: bool) -> FloatArray:
         """Return sum_P coefs[P] P(x), or the sum of the magnitudes, shape (n, k)."""
@@ -118,19 +144,20 @@ class FormulaTerms:
         categories: Categories | None = None,
     ) -> str:
         """Return the formula in words; see `formula`."""
+        indices = self._indices(outputs)
         numbers = {node: i for i, node in enumerate(self.wide)}
-        book = NameBook(self.design, names, digits, numbers, categories)
-        labels = self._labels(outputs)
-        formulas = [self._side(label, k, book) for k, label in enumerate(labels)]
+        book = NameBook(self.design, names, digits, numbers, categories, indices, self.missing)
+        formulas = [self._side(f"f{index}", k, book) for k, index in enumerate(indices)]
         legend = book.legend(self._factors(), self.wide)
         return "\n".join([*formulas, *(["", "where", *legend] if legend else [])])
 
-    def _labels(self, outputs: Sequence[object] | None) -> list[str]:
+    def _indices(self, outputs: Sequence[object] | None) -> list[str]:
+        """Return what tells the outputs apart: "[0]", "[1]", ..., and nothing for one."""
         if outputs is not None and len(outputs) != self.n_outputs:
             raise ValueError(f"outputs must name {self.n_outputs} outputs, got {len(outputs)}.")
-        if outputs is not None:
-            return [str(label) for label in outputs]
-        return ["f"] if self.single else [f"f[{k}]" for k in range(self.n_outputs)]
+        if self.single:
+            return [""]
+        return [f"[{label}]" for label in (range(self.n_outputs) if outputs is None else outputs)]
 
     def _factors(self) -> list[PowerFactor | LevelFactor]:
         return sorted(
@@ -155,11 +182,11 @@ class FormulaTerms:
         for node, block in self.wide.items():
             norm = float(np.linalg.norm(block[:, k]))
             if norm > 0.0:
-                pieces.append(_signed(norm, book.wide(node, k, self.single), book))
+                pieces.append(_signed(norm, book.wide(node, k), book))
         return _fold(f"{label} = ", pieces)
 
 
-def formula_terms(model: TermModel, design: Design) -> FormulaTerms:
+def formula_terms(model: TermModel, design: Design, missing: Collection[int] = ()) -> FormulaTerms:
     """Expand a model into products of powers and of named levels.
 
     Parameters
@@ -168,6 +195,9 @@ def formula_terms(model: TermModel, design: Design) -> FormulaTerms:
         The model.
     design : Design
         Its fitted bases.
+    missing : collection of int, optional
+        Variables whose values may be missing. Their levels are kept whole: they are zero there,
+        which their powers are not.
 
     Notes
     -----
@@ -188,12 +218,13 @@ def formula_terms(model: TermModel, design: Design) -> FormulaTerms:
         if math.prod(design.bases[m].widths[level] for m, level in pairs) > 1:
             wide[node] = block
             continue
-        choices = [_written_out(design, m, level) for m, level in pairs]
+        choices = [_written_out(design, m, level, m in missing) for m, level in pairs]
         for combination in itertools.product(*choices):
             factors = tuple(factor for factor, _ in combination if factor is not None)
             coefs = block[0] * math.prod(number for _, number in combination)
             products[factors] = products.get(factors, np.zeros(n_outputs)) + coefs
-    return FormulaTerms(design, products, wide, single=model.coef.ndim == 1)
+    single = model.coef.ndim == 1
+    return FormulaTerms(design, products, wide, single, model, frozenset(missing))
 
 
 def formula(
@@ -203,6 +234,7 @@ def formula(
     digits: int = 4,
     outputs: Sequence[object] | None = None,
     categories: Categories | None = None,
+    missing: Collection[int] = (),
 ) -> str:
     """Return the fitted function as text, with a legend.
 
@@ -218,9 +250,11 @@ def formula(
         Significant digits of the coefficients. Centres are written to as many digits of their
         scale, so that a year keeps its last digits.
     outputs : sequence, optional
-        What stands left of the equals sign, one label per output; "f", or "f[0]", "f[1]", ...
+        Labels of the outputs of a model with several, f[label]; 0, 1, ... by default.
     categories : mapping of int to mapping of float to str, optional
         For categorical columns, by position: the label of each code. Codes by default.
+    missing : collection of int, optional
+        Columns whose values may be missing; the legend says what then holds.
 
     Returns
     -------
@@ -228,8 +262,9 @@ def formula(
         For polynomial, orthonormal and Hermite bases an expansion in powers of the standardised
         variables z(age) = (age - centre) / scale: exact, apart from the rounding to ``digits``.
         Levels that are no polynomials, or whose powers would cancel too many digits, are named
-        and explained; a term of several columns is written as its norm times a function of norm
-        one.
+        and explained, by a table where they are functions of the rank or of a category (p2 is
+        level 2 of a variable; a function of a category that is a term of several columns has
+        norm one, and its norm stands before it). Other terms of several columns are named alone.
         `formula_terms` has all numbers in full, and tells how many digits the powers lose.
 
     Examples
@@ -251,14 +286,14 @@ def formula(
       z(age) = (age - 2.065) / 1.41, 0 <= age <= 4
       beyond its range a variable counts as the nearer end of it
     """
-    return formula_terms(model, design).text(names, digits, outputs, categories)
+    return formula_terms(model, design, missing).text(names, digits, outputs, categories)
 
 
 def _written_out(
-    design: Design, m: int, level: int
+    design: Design, m: int, level: int, whole: bool
 ) -> list[tuple[PowerFactor | LevelFactor | None, float]]:
     """Return a one-column level as a sum of (factor, number); factor None stands for one."""
-    coefficients = design.bases[m].level_polynomial(level)
+    coefficients = None if whole else design.bases[m].level_polynomial(level)
     if coefficients is None:
         return [(LevelFactor(m, level), 1.0)]
     return [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +28,9 @@ Categories = Mapping[int, Mapping[float, str]]
 
 #: Values of a function of categories that a legend lists.
 _MOST_CATEGORIES = 20
+
+#: Points of a function of the rank that a legend lists.
+_MOST_KNOTS = 9
 
 #: Letter and meaning of the levels of each basis, where they are not written out.
 _LEVELS: dict[type[FittedBasis], tuple[str, str]] = {
@@ -92,6 +95,10 @@ class NameBook:
         The terms of several columns, and their numbers.
     categories : mapping of int to mapping of float to str, optional
         For categorical variables, what their codes stand for.
+    indices : sequence of str, optional
+        What tells the outputs apart, such as "[0]"; one output needs nothing.
+    missing : collection of int, optional
+        Variables whose levels are zero where a value is missing, which is to be said.
     """
 
     def __init__(
@@ -101,6 +108,8 @@ class NameBook:
         digits: int,
         numbers: Mapping[Node, int],
         categories: Categories | None = None,
+        indices: Sequence[str] = ("",),
+        missing: Collection[int] = (),
     ) -> None:
         check_integer("digits", digits, 1)
         self._bases = design.bases
@@ -108,6 +117,8 @@ class NameBook:
         self._digits = digits
         self._numbers = numbers
         self._categories = {} if categories is None else categories
+        self._indices = indices
+        self._missing = missing
         self._bumps = [m for m, basis in enumerate(design.bases) if not basis.constant_level]
 
     def number(self, value: float) -> str:
@@ -127,37 +138,35 @@ class NameBook:
         base = f"z({name})"
         return base if factor.power == 1 else f"{base}^{factor.power}"
 
-    def wide(self, node: Node, output: int, single: bool) -> str:
-        """Return the name of a term of several columns; each output has a function of its own."""
-        variables = ", ".join(self._names[m] for m, _ in node)
-        which = "" if single else f"[{output}]"
-        return f"h{self._numbers[node] + 1}{which}({variables})"
+    def wide(self, node: Node, output: int) -> str:
+        """Return the name of a term of several columns; each output has a function of its own.
+
+        A function of one category times levels of one column names these.
+        """
+        head = f"h{self._numbers[node] + 1}{self._indices[output]}"
+        category = self._category(node)
+        if category is None:
+            return f"{head}({', '.join(self._names[m] for m, _ in node)})"
+        table = f"{head}({self._names[category]})"
+        return "*".join([table, *map(self.factor, self._companions(node))])
 
     def legend(
         self, factors: Iterable[PowerFactor | LevelFactor], wide: Mapping[Node, FloatArray]
     ) -> list[str]:
         """Return a line for every function in the formula."""
+        companions = {factor for node in wide for factor in self._companions(node)}
         lines: dict[str, None] = {}
         ranges = False
-        for factor in factors:
-            if isinstance(factor, PowerFactor):
-                ranges |= self._bases[factor.variable].domain is not None
-                lines.update(dict.fromkeys(self._argument_lines(factor.variable)))
-            elif factor.level > 0:
-                meaning = f"level {factor.level}, {_meaning(self._bases[factor.variable])}"
-                table = self._table(factor.variable, np.ones((1, 1)))
-                lines[f"  {self.factor(factor)}: {table or meaning}"] = None
-        for node, block in wide.items():
-            name = f"h{self._numbers[node] + 1}"
-            table = self._table(node[0][0], block) if len(node) == 1 else ""
-            if table:
-                lines[f"  {name}({self._names[node[0][0]]}): {table}"] = None
+        for factor in sorted({*factors, *companions}, key=lambda factor: factor.key):
+            if isinstance(factor, LevelFactor) and factor.level == 0:
                 continue
-            kinds = sorted({_meaning(self._bases[m]) for m, level in node if self._wide(m, level)})
-            lines[
-                f"  {name}: the term {node_name(node, self._names)}, {len(block)} columns with "
-                f"coefficients of norm one ({'; '.join(kinds) or 'bumps'})"
-            ] = None
+            if isinstance(factor, PowerFactor) or self._polynomial(factor) is not None:
+                ranges |= self._bases[factor.variable].domain is not None
+                lines[self._argument_line(factor.variable)] = None
+            if isinstance(factor, LevelFactor):
+                lines[f"  {self.factor(factor)}{self._level_meaning(factor)}"] = None
+        for node, block in wide.items():
+            lines.update(dict.fromkeys(self._wide_lines(node, block)))
         if ranges:
             lines["  beyond its range a variable counts as the nearer end of it"] = None
         if self._bumps:
@@ -169,12 +178,81 @@ class NameBook:
             ] = None
         return list(lines)
 
-    def _table(self, m: int, block: FloatArray) -> str:
-        """Return the values of a function of a categorical variable, one output, of norm one."""
+    def _level_meaning(self, factor: LevelFactor) -> str:
+        """Return what follows the name of a level: its polynomial, its values, or its kind."""
+        m, basis = factor.variable, self._bases[factor.variable]
+        if isinstance(basis, FittedCategorical) and not self._bumps:
+            return f": {self._table(m, np.ones(1))}"
+        zero = f", and 0 where {self._names[m]} is missing" if m in self._missing else ""
+        coefficients = self._polynomial(factor)
+        if coefficients is not None:
+            return f" = {self._sum_of_powers(m, coefficients)}{zero}"
+        if isinstance(basis, FittedRankPolynomial):
+            return f": {self._knots(basis, factor.level)}{zero}"
+        return f": level {factor.level}, {_meaning(basis)}{zero}"
+
+    def _polynomial(self, factor: LevelFactor) -> FloatArray | None:
+        return self._bases[factor.variable].level_polynomial(factor.level)
+
+    def _sum_of_powers(self, m: int, coefficients: FloatArray) -> str:
+        """Return c_0 + c_1*z(name) + ... without its zeros."""
+        out = ""
+        for power, coefficient in enumerate(coefficients):
+            if coefficient != 0.0:
+                sign = "-" if coefficient < 0.0 else "+"
+                number = self.number(abs(float(coefficient)))
+                what = self.factor(PowerFactor(m, power)) if power else ""
+                shown = [number] if number != "1" or not what else []
+                out += f" {sign} {'*'.join([*shown, *([what] if what else [])])}"
+        return f"-{out[3:]}" if out.startswith(" -") else out[3:]
+
+    def _knots(self, basis: FittedRankPolynomial, level: int) -> str:
+        """Return the values of a function of the rank at the knots that say most of it."""
+        heights = basis.heights[:, level - 1]
+        chosen = _telling(basis.knots, heights, _MOST_KNOTS)
+        scale = basis.scaler.scale
+        shown = [
+            f"{self.number(float(heights[i]))} at {self._beside(float(basis.points[i]), scale)}"
+            for i in chosen
+        ]
+        about = "about " if len(chosen) < len(heights) else ""
+        return f"{about}{', '.join(shown)}; linear between, constant beyond"
+
+    def _wide_lines(self, node: Node, block: FloatArray) -> list[str]:
+        """Return the lines of a term of several columns: a table per output, or its kind."""
+        name = f"h{self._numbers[node] + 1}"
+        category = self._category(node)
+        if category is not None:
+            return [
+                f"  {name}{index}({self._names[category]}): {self._table(category, column)}"
+                for index, column in zip(self._indices, block.T, strict=True)
+                if np.any(column)
+            ]
+        kinds = sorted({_meaning(self._bases[m]) for m, level in node if self._wide(m, level)})
+        return [
+            f"  {name}: the term {node_name(node, self._names)}, {len(block)} columns with "
+            f"coefficients of norm one ({'; '.join(kinds) or 'bumps'})"
+        ]
+
+    def _category(self, node: Node) -> int | None:
+        """Return the category of a term that is a function of it times levels of one column."""
+        several = [m for m, level in node if self._wide(m, level)]
+        if len(several) != 1 or self._bumps:
+            return None
+        return several[0] if isinstance(self._bases[several[0]], FittedCategorical) else None
+
+    def _companions(self, node: Node) -> list[LevelFactor]:
+        """Return the levels that a function of a category is multiplied with."""
+        category = self._category(node)
+        if category is None:
+            return []
+        return [LevelFactor(m, level) for m, level in node if m != category]
+
+    def _table(self, m: int, coefs: FloatArray) -> str:
+        """Return the values of a function of a categorical variable, scaled to norm one."""
         basis = self._bases[m]
-        if not isinstance(basis, FittedCategorical) or block.shape[1] > 1 or self._bumps:
-            return ""
-        values = basis.transform(basis.codes)[1] @ (block[:, 0] / np.linalg.norm(block))
+        assert isinstance(basis, FittedCategorical)
+        values = basis.transform(basis.codes)[1] @ (coefs / np.linalg.norm(coefs))
         labels = self._categories.get(m, {})
         shown = [
             f"{self.number(float(value))} for {labels.get(float(code), f'{code:g}')}"
@@ -187,7 +265,7 @@ class NameBook:
     def _wide(self, m: int, level: int) -> bool:
         return self._bases[m].widths[level] > 1
 
-    def _argument_lines(self, m: int) -> list[str]:
+    def _argument_line(self, m: int) -> str:
         """Return what z(name) means."""
         name, basis = self._names[m], self._bases[m]
         center, scale = basis.scaler.center, basis.scaler.scale
@@ -198,9 +276,9 @@ class NameBook:
         else:
             meaning = self._ratio(name, center, scale)
         if basis.domain is None:
-            return [f"  z({name}) = {meaning}"]
+            return f"  z({name}) = {meaning}"
         low, high = (self._beside(end, max(scale, abs(end - center))) for end in basis.domain)
-        return [f"  z({name}) = {meaning}, {low} <= {name} <= {high}"]
+        return f"  z({name}) = {meaning}, {low} <= {name} <= {high}"
 
     def _ratio(self, what: str, center: float, scale: float) -> str:
         """Return (what - centre) / scale, the centre to the digits of the scale."""
@@ -224,3 +302,16 @@ def _letter(basis: FittedBasis) -> str:
 def _meaning(basis: FittedBasis) -> str:
     name = type(basis).__name__.removeprefix("Fitted")
     return _LEVELS.get(type(basis), ("", f"of the basis {name}"))[1]
+
+
+def _telling(x: FloatArray, heights: FloatArray, most: int) -> list[int]:
+    """Return the ends and then, one by one, the knots where lines between those so far err most.
+
+    Quantiles would do where a column is smooth, and hide the jump at a value that most rows have.
+    """
+    chosen = [0, len(x) - 1]
+    while len(chosen) < min(most, len(x)):
+        error = np.abs(np.interp(x, x[chosen], heights[chosen]) - heights)
+        error[chosen] = -1.0
+        chosen = sorted([*chosen, int(np.argmax(error))])
+    return chosen

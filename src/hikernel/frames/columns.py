@@ -92,7 +92,7 @@ class ColumnTable:
             that narwhals reads (pandas, polars, pyarrow). Kinds come from the dtypes; text is a
             category, and so are columns of pandas' and polars' category types. A table that
             ``read_table`` has read is taken as it is, here and in ``transform``.
-        categorical : iterable of str or int, optional
+        categorical : iterable of str or int, or mask of p booleans, optional
             Names or positions of further columns to treat as categories.
 
         Returns
@@ -201,16 +201,15 @@ def _check_categorical(
         raise ValueError(
             f"categorical must be a list of column names or positions, got {categorical!r}."
         )
+    keys = list(categorical)
+    if any(isinstance(key, (bool, np.bool_)) for key in keys):
+        return _read_mask(keys, len(names))
     position = {name: m for m, name in enumerate(names)}
     chosen = set()
-    for key in categorical:
+    for key in keys:
         if isinstance(key, str) and key in position:
             chosen.add(position[key])
-        elif (
-            isinstance(key, (int, np.integer))
-            and not isinstance(key, bool)
-            and 0 <= key < len(names)
-        ):
+        elif isinstance(key, (int, np.integer)) and 0 <= key < len(names):
             chosen.add(int(key))
         else:
             listed = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
@@ -220,6 +219,16 @@ def _check_categorical(
                 f"{'' if named else '; X has no column names of its own'}."
             )
     return chosen
+
+
+def _read_mask(keys: list[Any], n_columns: int) -> set[int]:
+    """Return where a mask of the columns is true."""
+    if len(keys) != n_columns or not all(isinstance(key, (bool, np.bool_)) for key in keys):
+        raise ValueError(
+            f"categorical holds True or False and {len(keys)} entries; pass the names or the "
+            f"positions of the columns, or a mask of {n_columns} booleans, one for each column."
+        )
+    return {m for m, key in enumerate(keys) if key}
 
 
 def _check_names(expected: tuple[str, ...], given: tuple[str, ...]) -> None:

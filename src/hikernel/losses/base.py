@@ -66,6 +66,11 @@ class Loss(ABC):
         Where the outputs of a row interact, a diagonal matrix that is no smaller.
         """
 
+    def hessian(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return the second derivative of a smooth loss in all outputs, shape (n, k, k)."""
+        curvature = self.curvature(y, f)
+        return curvature[:, :, None] * np.eye(f.shape[1])
+
     @abstractmethod
     def conjugate(self, y: FloatArray, b: FloatArray) -> FloatArray:
         """Return psi(b) = max over f of <b, f> - loss(y, f), shape (n,); infinity outside."""

@@ -40,6 +40,11 @@ class Multinomial(Loss):
         p = softmax(f, axis=1)
         return np.asarray(2.0 * p * (1.0 - p))
 
+    def hessian(self, y: FloatArray, f: FloatArray) -> FloatArray:
+        """Return diag(p) - p p'."""
+        p = softmax(f, axis=1)
+        return np.asarray(p[:, :, None] * (np.eye(f.shape[1]) - p[:, None, :]))
+
     def conjugate(self, y: FloatArray, b: FloatArray) -> FloatArray:
         """Return the negative entropy of q."""
         q = b + y

@@ -62,6 +62,14 @@ def save(estimator: Any, path: _Path, *, dual_coef: bool = True) -> None:
     ValueError
         Where the estimator is not fitted, or holds what only pickle can store: a kernel, basis or
         loss of your own, or a random generator.
+    OSError
+        Where the path is a folder, its folder is not there, or it cannot be written to.
+
+    Warns
+    -----
+    UserWarning
+        Where ``cv`` or ``scoring`` is an object, which a file cannot hold: the loaded model
+        predicts the same, and has the default of that parameter.
 
     Examples
     --------
@@ -85,6 +93,13 @@ def load(path: _Path, *, max_bytes: int = MAX_BYTES) -> Any:
     Safe with files from anywhere: nothing in a file is executed, and loading takes memory and time
     in proportion to its size.
 
+    The loaded model has the methods and fitted attributes of the saved one except for ``path_``:
+    of a cross-validated model a file keeps the choice (``alpha_``, ``refit_``, ``cv_results_``,
+    ``best_score_``) and the model at that alpha, and asking for ``path_`` is an AttributeError.
+    Solve the path again with :func:`~hikernel.hkl_path`, or keep the model by pickle.
+    ``dual_coef_`` has no rows where ``save`` was told to leave it out. Of the parameters, arrays
+    come back as lists, and splitters and scorers as the defaults of ``cv`` and ``scoring``.
+
     Parameters
     ----------
     path : str or path
@@ -94,7 +109,7 @@ def load(path: _Path, *, max_bytes: int = MAX_BYTES) -> Any:
 
     Returns
     -------
-    HKLRegressor or HKLClassifier
+    HKLRegressor, HKLClassifier, HKLRegressorCV or HKLClassifierCV
 
     Raises
     ------

@@ -61,6 +61,13 @@ def write_file(path: str | os.PathLike[str], contents: Contents) -> None:
     """Write a file in one step: readers see the old file or the new one, never a part.
 
     Equal contents give equal bytes.
+
+    Raises
+    ------
+    ValueError
+        For a model too large for a file.
+    OSError
+        Where the path is a folder, its folder is not there, or it cannot be written to.
     """
     state = json.dumps(contents.state, allow_nan=False, separators=(",", ":")).encode()
     members = {_STATE: state, **contents.arrays}
@@ -77,7 +84,7 @@ def write_file(path: str | os.PathLike[str], contents: Contents) -> None:
         },
     }
     first = json.dumps(manifest, indent=1).encode()
-    target = Path(os.path.realpath(path))
+    target = _check_place(path)
     partial = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.tmp")
     try:
         with open(partial, "xb") as stream:
@@ -87,9 +94,24 @@ def write_file(path: str | os.PathLike[str], contents: Contents) -> None:
             stream.flush()
             os.fsync(stream.fileno())
         os.replace(partial, target)
-    except BaseException:
+    except BaseException as error:
         partial.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename == str(partial):
+            # The user knows of one file only.
+            raise OSError(error.errno, error.strerror, str(target)) from error
         raise
+
+
+def _check_place(path: str | os.PathLike[str]) -> Path:
+    """Return where a file is to be, links followed, or say why it cannot be there."""
+    target = Path(os.path.realpath(path))
+    if target.is_dir():
+        raise IsADirectoryError(
+            f"'{target}' is a folder; give a file name such as '{target / 'model.hik'}'."
+        )
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder '{target.parent}'; create it first.")
+    return target
 
 
 def read_file(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Contents:

@@ -7,7 +7,6 @@ loaded is not saved.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -15,7 +14,6 @@ import numpy as np
 from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
-from hikernel.bases import Basis
 from hikernel.bases.design import Design
 from hikernel.estimators import HKLClassifier, HKLClassifierCV, HKLRegressor, HKLRegressorCV
 from hikernel.estimators.labels import Labels
@@ -24,6 +22,7 @@ from hikernel.graphs import Grid
 from hikernel.losses import CLASSIFICATION, REGRESSION, LogLoss, Loss, Multinomial
 from hikernel.persistence.checks import check_bases, check_columns, check_model
 from hikernel.persistence.content import ContentError, conforms, shown
+from hikernel.persistence.parameters import check_params, kept_params
 from hikernel.selection import Fitted, TermModel, TrainingProblem
 from hikernel.selection.refit import REFITS
 
@@ -53,9 +52,6 @@ _CHOICE_TYPES: dict[str, Any] = {
     "cv_results_": dict[str, np.ndarray],
 }
 """What a cross-validated estimator keeps of its choice; not the path."""
-
-_SCALARS: tuple[type, ...] = (str, int, float, np.generic, type(None))
-_PARAM_KINDS: dict[str, tuple[type, ...]] = {"loss": (str, Loss), "basis": (str, Basis)}
 
 
 @dataclass(frozen=True)
@@ -88,6 +84,11 @@ def estimator_state(estimator: Any, *, dual_coef: bool = True) -> dict[str, Any]
     ValueError
         For estimators that are not fitted, or not of this package, and for parameters that a file
         cannot hold.
+
+    Warns
+    -----
+    UserWarning
+        For parameters that a file cannot hold and no prediction needs; they become defaults.
     """
     if type(estimator) not in ESTIMATORS.values():
         listed = " or ".join(ESTIMATORS)
@@ -99,9 +100,8 @@ def estimator_state(estimator: Any, *, dual_coef: bool = True) -> dict[str, Any]
     model = estimator._model
     if not dual_coef:
         model = replace(model, dual_coef=model.dual_coef[:0].copy())
-    params = estimator.get_params(deep=False)
     state = {
-        "params": {**params, "random_state": _seed(params["random_state"])},
+        "params": kept_params(estimator),
         "columns": estimator.columns_,
         "basis_notes": estimator._basis_notes,
         "design": estimator._design,
@@ -123,17 +123,6 @@ def _choice(estimator: Any) -> dict[str, Any] | None:
     if not isinstance(estimator, (HKLClassifierCV, HKLRegressorCV)):
         return None
     return {name: getattr(estimator, name) for name in _CHOICE_TYPES}
-
-
-def _seed(random_state: object) -> object:
-    """Return a random state that a file can hold: a number or None."""
-    if random_state is None or isinstance(random_state, (int, np.integer)):
-        return random_state
-    raise ValueError(
-        f"random_state is {shown(random_state)}, a generator in use, which a model file cannot "
-        "hold; call estimator.set_params(random_state=0) first (the fitted model does not depend "
-        "on it), or use pickle."
-    )
 
 
 def estimator_from_state(kind: str, state: object) -> Any:
@@ -183,7 +172,7 @@ def _check_state(cls: type[Any], state: object) -> dict[str, Any]:
     for name, hint in _STATE_TYPES.items():
         if not conforms(state[name], hint):
             raise ContentError(f"its {name} is of the wrong type ({type(state[name]).__name__})")
-    _check_params(cls, state["params"])
+    check_params(cls, state["params"])
     columns = state["columns"]
     check_columns(columns)
     if len(state["basis_notes"]) != len(columns.names):
@@ -212,21 +201,6 @@ def _check_choice(cls: type[Any], choice: Any) -> bool:
     if len({len(column) for column in choice["cv_results_"].values()}) > 1:
         raise ContentError("the columns of its cv_results_ differ in length")
     return bool(choice["refit_"] == "variables")
-
-
-def _check_params(cls: type[Any], params: Mapping[str, Any]) -> None:
-    if set(params) != set(cls._get_param_names()):
-        wrong = sorted(set(params) ^ set(cls._get_param_names()))
-        raise ContentError(f"the parameters of {cls.__name__} are wrong: {shown(wrong)}")
-    for name, value in params.items():
-        kinds = _PARAM_KINDS.get(name, _SCALARS)
-        parts = [value]
-        if isinstance(value, Mapping) and name in ("basis", "class_weight"):
-            parts = list(value.values())
-        elif isinstance(value, (list, tuple)) and name in ("categorical", "alphas"):
-            parts = list(value)
-        if not all(isinstance(part, kinds) for part in parts):
-            raise ContentError(f"the parameter {name} is {shown(value)}")
 
 
 def _check_outputs(cls: type[Any], loss: Loss, classes: Any) -> int | None:

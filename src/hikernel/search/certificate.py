@@ -44,6 +44,8 @@ class Certificate:
         Size of the hull J that was solved to get the bound (the model may keep fewer).
     confidence : float
         Probability with which the dual bound holds: 1 unless it is statistical.
+    refit : str or None
+        The refit from which predictions come, where it is not the model of the convex problem.
     """
 
     objective: float
@@ -55,6 +57,7 @@ class Certificate:
     n_explored: int
     n_kernels: int
     confidence: float = 1.0
+    refit: str | None = None
 
     @property
     def gap(self) -> float:
@@ -103,6 +106,11 @@ class Certificate:
                 f"Proven only that no choice has an objective more than "
                 f"{100 * self.relative_gap:.2g} % below this model's "
                 f"(asked for: {100 * self.tol:.2g} %). {self.reason}"
+            )
+        if self.refit is not None:
+            proof += (
+                " This speaks of the convex problem, which selected the terms; predictions come "
+                f"from a refit ({self.refit}), about which nothing is proven."
             )
         return f"{graph}; {looked}. {proof}"
 

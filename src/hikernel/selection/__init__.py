@@ -1,6 +1,6 @@
 """From columns to models: training problems, models at one alpha, the path over alpha."""
 
-from hikernel.selection.cv import CrossValidation, Fold, cross_validate
+from hikernel.selection.cv import CrossValidation, Fold, check_folds, cross_validate
 from hikernel.selection.model import TermModel
 from hikernel.selection.path import Path, alpha_grid, compute_path
 from hikernel.selection.refit import REFITS, Fitted, refit, refit_is_possible
@@ -16,6 +16,7 @@ __all__ = [
     "TermModel",
     "TrainingProblem",
     "alpha_grid",
+    "check_folds",
     "compute_path",
     "cross_validate",
     "refit",

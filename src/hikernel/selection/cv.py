@@ -22,7 +22,7 @@ from hikernel.selection.path import compute_path
 from hikernel.selection.refit import Fitted, refit, selected_variables
 from hikernel.selection.training import SearchSettings, TrainingProblem
 
-__all__ = ["Choice", "CrossValidation", "Fold", "ModelScore", "cross_validate"]
+__all__ = ["Choice", "CrossValidation", "Fold", "ModelScore", "check_folds", "cross_validate"]
 
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 
@@ -117,6 +117,23 @@ class CrossValidation:
         return table
 
 
+def check_folds(problem: TrainingProblem, folds: Sequence[Fold]) -> None:
+    """Raise where a fold has no rows to fit or to score, or only one class to fit."""
+    if not folds:
+        raise ValueError("cv gives no folds; at least one is needed.")
+    for k, (train, test) in enumerate(folds):
+        for rows, part in ((train, "training"), (test, "test")):
+            if len(rows) == 0:
+                raise ValueError(f"Fold {k} of cv has no {part} rows of positive weight.")
+        try:
+            problem.loss.check_target(problem.y[train])
+        except ValueError as error:
+            raise ValueError(
+                f"The training rows of fold {k} cannot be fitted: {error} Use fewer folds, or "
+                "folds that are shuffled or stratified."
+            ) from None
+
+
 def cross_validate(
     problem: TrainingProblem,
     alphas: Sequence[float],
@@ -144,18 +161,7 @@ def cross_validate(
         Scores a fitted model on rows.
     n_jobs : int, optional
         Processes, through joblib.
-
-    Raises
-    ------
-    ValueError
-        Where a fold has no rows to fit or to score, or only one class to fit.
     """
-    if not folds:
-        raise ValueError("cv gives no folds; at least one is needed.")
-    for k, (train, test) in enumerate(folds):
-        for rows, part in ((train, "training"), (test, "test")):
-            if len(rows) == 0:
-                raise ValueError(f"Fold {k} of cv has no {part} rows of positive weight.")
     jobs = (
         delayed(_one_fold)(problem, list(alphas), settings, fold, list(refits), score)
         for fold in folds
@@ -181,13 +187,6 @@ def _one_fold(
     """Return the scores of one fold, shape (n_refits, n_points), and its numbers of terms."""
     train, test = fold
     part = problem.subset(train)
-    try:
-        part.loss.check_target(part.y)
-    except ValueError as error:
-        raise ValueError(
-            f"The training rows of a fold cannot be fitted: {error} Use fewer folds, or folds "
-            "that are shuffled or stratified."
-        ) from None
     path = compute_path(part, alphas, settings, [], _identity)
     scores = np.full((len(refits), len(path)), np.nan)
     known: dict[tuple[str | None, object], float] = {}

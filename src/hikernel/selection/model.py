@@ -13,7 +13,7 @@ import numpy as np
 from hikernel.bases.design import Design
 from hikernel.engines.protocol import FloatArray, Node
 from hikernel.engines.threads import n_threads, one_blas_thread
-from hikernel.graphs import node_degree, node_name, node_order
+from hikernel.graphs import node_degree, node_order, term_names
 from hikernel.reduced import Status
 from hikernel.search import Certificate
 
@@ -79,7 +79,7 @@ class TermModel:
 
         return pd.DataFrame(
             {
-                "term": [node_name(node, names) for node in self.nodes],
+                "term": term_names(self.nodes, names),
                 "order": [node_order(node) for node in self.nodes],
                 "degree": [node_degree(node) for node in self.nodes],
                 "width": self.widths,

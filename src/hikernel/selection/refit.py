@@ -6,8 +6,9 @@ The certificate speaks of the convex problem that selected them.
 
 - "ridge": the terms of the hull, in the metric of the chosen zeta.
 - "unpenalised": the same without a penalty, where the terms are few and well conditioned.
-- "variables": all products of the selected variables up to a total degree, term w with weight
-  base^-degree: HKL has found which few variables matter, so that a richer model in these is cheap.
+- "variables": the hull and all products of the selected variables up to a total degree, term w with
+  weight base^-degree: HKL has found which few variables matter, so that a richer model in these is
+  cheap. It does not apply where degree 3 is out of reach, as it is from 13 variables on.
   As many variables interact as the graph allows (``max_order``).
 
 Strengths by leave-one-out (``ridge``). A hull without terms is refitted by its constant.
@@ -26,6 +27,7 @@ from hikernel.bases.design import Design
 from hikernel.engines.protocol import Engine, FloatArray, Node
 from hikernel.engines.threads import one_blas_thread
 from hikernel.graphs import node_degree
+from hikernel.losses.base import row_sums
 from hikernel.selection.model import TermModel
 from hikernel.selection.ridge import RidgeFit, fit_ridge
 from hikernel.selection.training import TrainingProblem, term_variances
@@ -37,11 +39,13 @@ _LEAST_SHARE = 1e-3
 _MOST_FEATURES = 500
 """Columns of a refit on the selected variables at most; the total degree is lowered to this."""
 _LARGEST_DEGREE = 6
-_FREE_DEGREE = 4
-"""Degree of a basis from which on a refit may raise it: the default; who asks for less means it."""
+_LEAST_DEGREE = 3
+_DEFAULT_DEGREE = 4
+"""Degree of a basis that a refit may raise: the default; who asks for another means it."""
 _MOST_HULL_FEATURES = 1000
+"""Columns of the hull, times outputs, at most: the Hessian has that many rows."""
 _ROWS_PER_FEATURE = 3
-"""Rows per column that an unpenalised refit needs."""
+"""Rows per column (and output) that an unpenalised refit needs."""
 
 
 @dataclass(frozen=True)
@@ -67,8 +71,8 @@ class Fitted:
 
 
 def refit_is_possible(problem: TrainingProblem) -> bool:
-    """Whether the loss has refits: smooth, with one output."""
-    return problem.loss.smooth and problem.y.ndim == 1
+    """Whether the loss has refits: smooth losses do."""
+    return problem.loss.smooth
 
 
 def refit(name: str | None, problem: TrainingProblem, model: TermModel) -> Fitted | None:
@@ -94,12 +98,15 @@ def refit(name: str | None, problem: TrainingProblem, model: TermModel) -> Fitte
         return Fitted(model, problem.design, refit=name)
     with one_blas_thread():
         found = REFITS[name](problem, model)
-    return None if found is None else replace(found, refit=name)
+    if found is None:
+        return None
+    certificate = replace(model.certificate, refit=name)
+    return replace(found, model=replace(found.model, certificate=certificate), refit=name)
 
 
 def _ridge(problem: TrainingProblem, model: TermModel) -> Fitted | None:
     kept = model.norms > 0.0
-    if int(np.sum(model.widths[kept])) > _MOST_HULL_FEATURES:
+    if int(np.sum(model.widths[kept])) > _MOST_HULL_FEATURES // _n_outputs(problem):
         return None
     nodes = list(itertools.compress(model.nodes, kept))
     scales = np.repeat(np.sqrt(model.zeta[kept] / np.max(model.zeta[kept])), model.widths[kept])
@@ -110,7 +117,7 @@ def _ridge(problem: TrainingProblem, model: TermModel) -> Fitted | None:
 
 def _unpenalised(problem: TrainingProblem, model: TermModel) -> Fitted | None:
     kept = model.norms > 0.0
-    width = int(np.sum(model.widths[kept]))
+    width = int(np.sum(model.widths[kept])) * _n_outputs(problem)
     if width > min(_MOST_HULL_FEATURES, problem.engine.n_rows // _ROWS_PER_FEATURE):
         return None
     nodes = list(itertools.compress(model.nodes, kept))
@@ -132,7 +139,13 @@ def _variables(problem: TrainingProblem, model: TermModel) -> Fitted | None:
     rich = problem.design.refitted(problem.X, bases, omega, chosen)
     engine = rich.engine(problem.X, omega, chosen)
     levels = {m: rich.bases[m].max_level for m in chosen}
-    nodes = _products(levels, engine.width, problem.graph.max_order)
+    most = min(_MOST_FEATURES, _MOST_HULL_FEATURES // _n_outputs(problem))
+    selected = [
+        node
+        for node, norm in zip(model.nodes, model.norms, strict=True)
+        if norm > 0.0 and all(m in levels for m, _ in node)
+    ]
+    nodes = _products(levels, selected, engine.width, problem.graph.max_order, most)
     if not nodes:
         return None
     base = problem.weight_base
@@ -142,6 +155,10 @@ def _variables(problem: TrainingProblem, model: TermModel) -> Fitted | None:
     features = engine.features(nodes) * scales
     fit = fit_ridge(features, problem.y, omega, problem.loss)
     return _assembled(problem, rich, engine, nodes, scales, fit, model)
+
+
+def _n_outputs(problem: TrainingProblem) -> int:
+    return int(np.prod(problem.y.shape[1:]))
 
 
 def selected_variables(model: TermModel) -> tuple[int, ...]:
@@ -156,21 +173,28 @@ def selected_variables(model: TermModel) -> tuple[int, ...]:
 def _richer(basis: Basis) -> Basis:
     """Return the basis with the degree of the refit; one that was asked for is kept."""
     degree = getattr(basis, "degree", None)
-    if degree is None or not _FREE_DEGREE <= degree < _LARGEST_DEGREE:
+    if degree != _DEFAULT_DEGREE:
         return basis
     return replace(basis, degree=_LARGEST_DEGREE)  # type: ignore[type-var]
 
 
 def _products(
-    levels: dict[int, int], width: Callable[[Node], int], max_order: int | None
+    levels: dict[int, int],
+    selected: list[Node],
+    width: Callable[[Node], int],
+    max_order: int | None,
+    most: int,
 ) -> list[Node]:
-    """Return the products of the variables up to the largest total degree that is affordable.
+    """Return the selected terms and the products up to the largest degree with ``most`` columns.
 
-    An empty list where not even those of degree 1 are.
+    An empty list where that is below degree 3: the hull itself is then the richer model.
     """
-    for degree in range(_LARGEST_DEGREE, 0, -1):
-        nodes = _up_to(levels, degree, max_order)
-        if nodes is not None and sum(width(node) for node in nodes) <= _MOST_FEATURES:
+    for degree in range(_LARGEST_DEGREE, _LEAST_DEGREE - 1, -1):
+        products = _up_to(levels, degree, max_order)
+        if products is None:
+            continue
+        nodes = sorted({*products, *selected}, key=lambda node: (node_degree(node), node))
+        if sum(width(node) for node in nodes) <= most:
             return nodes
     return []
 
@@ -186,7 +210,7 @@ def _up_to(levels: dict[int, int], degree: int, max_order: int | None) -> list[N
         ]
         if len(out) > _MOST_FEATURES + 1:
             return None
-    return sorted(out[1:], key=lambda node: (node_degree(node), node))
+    return out[1:]
 
 
 def _assembled(
@@ -199,7 +223,7 @@ def _assembled(
     model: TermModel,
 ) -> Fitted:
     """Return the refitted terms as a model in the units of y."""
-    coef = scales * fit.coef
+    coef = (scales * fit.coef.T).T
     widths = np.array([engine.width(node) for node in nodes])
     starts = np.concatenate([[0], np.cumsum(widths)[:-1]]).astype(np.intp)
     blocks = np.split(coef, starts[1:])
@@ -218,7 +242,7 @@ def _assembled(
             # Terms that the convex problem did not select have no weight in it.
             eta=np.where(position >= 0, model.eta[position], 0.0),
             zeta=np.where(position >= 0, model.zeta[position], 0.0),
-            norms=problem.scale * np.sqrt(np.add.reduceat(coef**2, starts)),
+            norms=problem.scale * np.sqrt(np.add.reduceat(row_sums(coef**2), starts)),
             shares=shares,
         ),
         design,

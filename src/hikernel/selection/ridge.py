@@ -2,16 +2,26 @@
 
 With features scaled to F, weights omega of sum one and strength mu,
 
-    min over beta, b of sum_i omega_i loss(y_i, b + F_i beta) + (mu/2) |beta|^2.
+    min over B, b of sum_i omega_i loss(y_i, b + B' F_i) + (mu/2) |B|^2,
 
-Squared error: from F~ = sqrt(omega) (F - mean) = U S V', leverages h_i = omega_i + sum_k U_ik^2
-s_k^2 / (s_k^2 + mu) give the leave-one-out residuals r_i / (1 - h_i) of every mu from one
-decomposition. Other smooth losses: Newton's method, and one Newton step away from the solution
-for each row left out,
+B of shape (R, k) for k outputs.
 
-    f_(i) = f_i + g_i q_i / (1 - W_i q_i),   q_i = omega_i x_i' H^-1 x_i,
+Squared error of one output: from F~ = sqrt(omega) (F - mean) = U S V', leverages h_i = omega_i +
+sum_k U_ik^2 s_k^2 / (s_k^2 + mu) give the leave-one-out residuals r_i / (1 - h_i) of every mu from
+one decomposition. Otherwise, for smooth losses: Newton's method, and one Newton step away from the
+solution for each row left out. With x_i = (F_i, 1), X_i = I kron x_i' (f_i = X_i theta), g_i and
+W_i the gradient and the second derivative of the loss of row i at f_i (k, and k x k), and H the
+Hessian of the objective with the intercept in it,
 
-H the Hessian with the intercept in it.
+    theta_(i) = theta + (H - omega_i X_i' W_i X_i)^-1 omega_i X_i' g_i,
+    f_(i) = f_i + (I - Q_i W_i)^-1 Q_i g_i,   Q_i = omega_i X_i H^-1 X_i'
+
+by the Woodbury identity; f_i + g_i q_i / (1 - W_i q_i) for one output.
+
+A loss that does not change when all outputs move alike (multinomial) leaves that direction of b
+undetermined, and the penalty makes it zero in B. So f = z C' with C of shape (k, k - 1) of
+orthonormal columns of sum zero: k - 1 outputs z with gradient g C, second derivative C' W C and the
+same penalty, and H has no null direction.
 
 A row is left out with all its weight, the other weights and mu stay as they are, and its loss
 counts with its weight. A row of weight 2 is therefore a pair of equal rows that are left out
@@ -21,6 +31,7 @@ behind would tell the answer).
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,6 +46,11 @@ _STRENGTHS = np.geomspace(1e-10, 100.0, 31)
 """Strengths tried, relative to the variance of the features."""
 _FEW_STRENGTHS = np.geomspace(1e-7, 100.0, 15)
 """The same for losses that need Newton's method for each of them."""
+_PATIENCE = 2
+"""With several outputs, whose Hessians are large, smaller strengths are not tried after this many
+scores in a row that are worse than the best."""
+_CHUNK = 2**21
+"""Numbers held at a time for the steps away from the rows: 16 MiB."""
 _NEWTON_STEPS = 50
 _SMALLEST_SQUARE = 1e-13
 """Directions with less than this part of the largest square are left out."""
@@ -49,10 +65,10 @@ class RidgeFit:
 
     Attributes
     ----------
-    coef : ndarray of shape (R,)
-        beta.
-    intercept : float
-        b.
+    coef : ndarray of shape (R,) or (R, k)
+        B.
+    intercept : ndarray of shape () or (k,)
+        b; of sum zero where a common shift of the outputs changes nothing.
     strength : float
         mu itself, not relative to the features.
     score : float
@@ -60,7 +76,7 @@ class RidgeFit:
     """
 
     coef: FloatArray
-    intercept: float
+    intercept: FloatArray
     strength: float
     score: float
 
@@ -78,15 +94,17 @@ def fit_ridge(
     ----------
     features : ndarray of shape (n, R)
         F, in the metric of the penalty. Overwritten by its centred columns.
-    y, omega : ndarray of shape (n,)
-        Target, and weights of sum one.
+    y : ndarray of shape (n,) or (n, k)
+        Target.
+    omega : ndarray of shape (n,)
+        Weights of sum one.
     loss : Loss
-        Smooth, of one output.
+        A smooth one.
     strength : float, optional
         Strength in place of leave-one-out, relative to the mean variance of the features; 0 for
         no penalty (of all such fits the one of least norm, where there are several).
     """
-    if isinstance(loss, SquaredError):
+    if isinstance(loss, SquaredError) and y.ndim == 1:
         return _squared(features, y, omega, strength)
     return _general(features, y, omega, loss, strength)
 
@@ -108,16 +126,15 @@ def _squared(
     # tiny where the fit interpolates, and a difference of large numbers would be noise.
     outside = target - left @ along
     free = np.maximum(1.0 - omega - np.sum(left_squares, axis=1), 0.0)
-    best = (np.inf, 0.0)
-    for mu in unit * (_STRENGTHS if strength is None else np.array([strength])):
-        lost = mu / (squares + mu)
-        residuals = outside + left @ (lost * along)
-        score = residuals / np.maximum(free + left_squares @ lost, _LEAST_FREE)
-        mean = 0.5 * float(np.sum(score**2))
-        if mean < best[0]:
-            best = (mean, float(mu))
-    coef = vectors @ (np.sqrt(squares) * along / (squares + best[1]))
-    return RidgeFit(coef, center - float(means @ coef), best[1], best[0])
+    strengths = unit * (_STRENGTHS if strength is None else np.array([strength]))
+    lost = strengths / (squares[:, None] + strengths)
+    residuals = outside[:, None] + left @ (lost * along[:, None])
+    residuals /= np.maximum(free[:, None] + left_squares @ lost, _LEAST_FREE)
+    scores = 0.5 * np.sum(residuals**2, axis=0)
+    best = int(np.argmin(scores))
+    mu = float(strengths[best])
+    coef = vectors @ (np.sqrt(squares) * along / (squares + mu))
+    return RidgeFit(coef, np.asarray(center - means @ coef), mu, float(scores[best]))
 
 
 def _decomposed(features: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -144,60 +161,129 @@ def _general(
     n, size = features.shape
     means = omega @ features
     features -= means
-    design = np.hstack([features, np.ones((n, 1))])
     unit = float(np.sum(omega @ features**2)) / max(size, 1)
-    coef = np.zeros(size + 1)
-    coef[-1] = float(loss.intercept(y, np.zeros(n), omega))
+    shape, y = y.shape[1:], y.reshape(n, -1)
+    outputs = _contrasts(y.shape[1]) if loss.shift_invariant else np.eye(y.shape[1])
+    problem = _Problem(np.hstack([features, np.ones((n, 1))]), y, omega, loss, outputs)
+    theta = np.zeros((size + 1, outputs.shape[1]))
+    theta[-1] = loss.intercept(y, np.zeros(y.shape), omega) @ outputs
     best: RidgeFit | None = None
     grid = _FEW_STRENGTHS if strength is None else np.array([strength])
+    worse = 0
     for mu in unit * grid[::-1]:
-        penalty = np.full(size + 1, max(float(mu), 1e-12 * unit, _TINY))
+        penalty = np.full((size + 1, 1), max(float(mu), 1e-12 * unit, _TINY))
         penalty[-1] = 0.0
-        coef, factor = _newton(design, y, omega, loss, penalty, coef)
-        f = design @ coef
-        solved = linalg.solve_triangular(factor, design.T, lower=True, check_finite=False)
-        q = omega * np.sum(solved**2, axis=0)
-        gradient, curvature = loss.gradient(y, f), loss.curvature(y, f)
-        moved = f + gradient * q / np.maximum(1.0 - curvature * q, 1e-10)
-        score = float(omega @ loss.value(y, moved))
+        theta, factor = problem.minimise(penalty, theta)
+        score = float(omega @ loss.value(y, problem.left_out(theta, factor)))
+        worse += 1
         if best is None or score < best.score:
-            intercept = float(coef[-1] - means @ coef[:-1])
-            best = RidgeFit(coef[:-1].copy(), intercept, float(mu), score)
+            worse = 0
+            coef = theta @ outputs.T
+            intercept = coef[-1] - means @ coef[:-1]
+            best = RidgeFit(
+                coef[:-1].reshape(size, *shape), intercept.reshape(shape), float(mu), score
+            )
+        if shape and worse == _PATIENCE:
+            break
     assert best is not None
     return best
 
 
-def _newton(
-    design: FloatArray,
-    y: FloatArray,
-    omega: FloatArray,
-    loss: Loss,
-    penalty: FloatArray,
-    coef: FloatArray,
-) -> tuple[FloatArray, FloatArray]:
-    """Return the minimiser and the Cholesky factor of the Hessian there."""
+def _contrasts(k: int) -> FloatArray:
+    """Return orthonormal columns of sum zero, shape (k, k - 1): Helmert's.
 
-    def value(beta: FloatArray) -> float:
-        return float(omega @ loss.value(y, design @ beta)) + 0.5 * float(penalty @ beta**2)
+    >>> np.round(_contrasts(3), 2)
+    array([[ 0.71,  0.41],
+           [-0.71,  0.41],
+           [ 0.  , -0.82]])
+    """
+    return np.asarray(linalg.helmert(k).T)
 
-    before = value(coef)
-    for _ in range(_NEWTON_STEPS):
-        f = design @ coef
-        slope = design.T @ (omega * loss.gradient(y, f)) + penalty * coef
-        weights = omega * np.maximum(loss.curvature(y, f), 1e-10)
-        hessian = design.T @ (weights[:, None] * design)
-        hessian.flat[:: len(coef) + 1] += penalty + 1e-14 * np.trace(hessian)
-        factor = linalg.cholesky(hessian, lower=True, check_finite=False)
-        step = linalg.cho_solve((factor, True), slope, check_finite=False)
-        length = 1.0
-        while length > 1e-8:
-            after = value(coef - length * step)
-            if after <= before - 1e-4 * length * float(slope @ step):
+
+@dataclass(frozen=True)
+class _Problem:
+    """The objective in theta of shape (R + 1, outputs), the intercepts in its last row.
+
+    Its Hessian is laid out one output after the other.
+    """
+
+    design: FloatArray
+    y: FloatArray
+    omega: FloatArray
+    loss: Loss
+    outputs: FloatArray
+
+    def predict(self, theta: FloatArray) -> FloatArray:
+        """Return f."""
+        return np.asarray(self.design @ theta @ self.outputs.T)
+
+    def derivatives(self, f: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the first and second derivatives of the rows in their outputs z."""
+        second = self.outputs.T @ self.loss.hessian(self.y, f) @ self.outputs
+        return self.loss.gradient(self.y, f) @ self.outputs, second
+
+    def minimise(self, penalty: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the minimiser and the Cholesky factor of the Hessian there."""
+
+        def value(theta: FloatArray) -> float:
+            losses = self.loss.value(self.y, self.predict(theta))
+            return float(self.omega @ losses) + 0.5 * float(np.sum(penalty * theta**2))
+
+        before = value(theta)
+        for _ in range(_NEWTON_STEPS):
+            first, second = self.derivatives(self.predict(theta))
+            slope = self.design.T @ (self.omega[:, None] * first) + penalty * theta
+            factor = self._factor(second, penalty)
+            step = linalg.cho_solve((factor, True), slope.T.ravel(), check_finite=False)
+            step = step.reshape(slope.T.shape).T
+            length = 1.0
+            while length > 1e-8:
+                after = value(theta - length * step)
+                if after <= before - 1e-4 * length * float(np.sum(slope * step)):
+                    break
+                length *= 0.5
+            else:
                 break
-            length *= 0.5
-        else:
-            break
-        coef, gain, before = coef - length * step, before - after, after
-        if gain <= 1e-10 * max(before, 1e-300):
-            break
-    return coef, factor
+            theta, gain, before = theta - length * step, before - after, after
+            if gain <= 1e-10 * max(before, 1e-300):
+                break
+        return theta, factor
+
+    def _factor(self, second: FloatArray, penalty: FloatArray) -> FloatArray:
+        """Return the Cholesky factor of the Hessian."""
+        width, outputs = len(penalty), second.shape[1]
+        blocks = np.empty((outputs, width, outputs, width))
+        for a, b in itertools.combinations_with_replacement(range(outputs), 2):
+            weights = self.omega * (second[:, a, b] + (1e-10 if a == b else 0.0))
+            block = self.design.T @ (weights[:, None] * self.design)
+            blocks[a, :, b], blocks[b, :, a] = block, block
+        hessian = blocks.reshape(outputs * width, outputs * width)
+        diagonal = np.tile(penalty[:, 0], outputs) + 1e-14 * np.trace(hessian)
+        hessian.flat[:: len(hessian) + 1] += diagonal
+        return np.asarray(
+            linalg.cholesky(hessian, lower=True, overwrite_a=True, check_finite=False)
+        )
+
+    def left_out(self, theta: FloatArray, factor: FloatArray) -> FloatArray:
+        """Return f of every row after one Newton step away from it."""
+        (n, width), outputs = self.design.shape, theta.shape[1]
+        f = self.predict(theta)
+        first, second = self.derivatives(f)
+        inverse = linalg.solve_triangular(
+            factor, np.eye(len(factor)), lower=True, check_finite=False
+        )
+        inverse = inverse.reshape(-1, width).T
+        chunk = max(_CHUNK // inverse.shape[1], 1)
+        for rows in (slice(start, start + chunk) for start in range(0, n, chunk)):
+            # With Q = S S', (I - Q W)^-1 Q = S (I - S' W S)^-1 S'; S is turned so that the matrix
+            # in the middle is diagonal.
+            solved = np.sqrt(self.omega[rows, None]) * (self.design[rows] @ inverse)
+            solved = solved.reshape(-1, len(factor), outputs)
+            squares, root = np.linalg.eigh(solved.transpose(0, 2, 1) @ solved)
+            root *= np.sqrt(np.maximum(squares, 0.0))[:, None, :]
+            leverages, turn = np.linalg.eigh(root.transpose(0, 2, 1) @ second[rows] @ root)
+            root = root @ turn
+            along = np.einsum("nab,na->nb", root, first[rows])
+            along /= np.maximum(1.0 - leverages, 1e-10)
+            f[rows] += np.einsum("nab,nb->na", root, along) @ self.outputs.T
+        return f
