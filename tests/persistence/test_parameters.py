@@ -62,7 +62,7 @@ def test_alphas_come_back_as_numbers(given, kept, tmp_path):
         ({"c", "b"}, ["b", "c"]),
         (range(1, 3), [1, 2]),
     ],
-    ids=repr,
+    ids=["number", "names", "mixed", "mask", "index", "set", "range"],
 )
 def test_categorical_comes_back_as_a_list(given, kept, tmp_path):
     rows = pd.DataFrame(np.round(2 * X), columns=["a", "b", "c"])
