@@ -23,6 +23,7 @@ LAYERS = [
     {"explain"},
     {"selection"},
     {"search"},
+    {"consistency"},
     {"reduced"},
     {"graphs", "bases", "losses"},
     {"engines"},

@@ -143,7 +143,7 @@ def _variables(problem: TrainingProblem, model: TermModel) -> Fitted | None:
     selected = [
         node
         for node, norm in zip(model.nodes, model.norms, strict=True)
-        if norm > 0.0 and all(m in levels for m, _ in node)
+        if norm > 0.0 and all(level <= levels.get(m, 0) for m, level in node)
     ]
     nodes = _products(levels, selected, engine.width, problem.graph.max_order, most)
     if not nodes:

@@ -1,0 +1,100 @@
+"""The conditions with estimates in place of the truth: covariances and coefficients from data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hikernel.consistency.graph import SupportsWeight
+from hikernel.consistency.population import conditions_of
+from hikernel.consistency.report import ConsistencyReport
+from hikernel.consistency.system import Blocks, HullSplit
+from hikernel.engines.protocol import FloatArray
+from hikernel.reduced.linalg import matmul
+
+__all__ = ["estimate_conditions"]
+
+_CONSTANT = 1e-26
+"""Variance over squared mean up to which a column is a constant, rounded."""
+
+
+def estimate_conditions(
+    graph: SupportsWeight,
+    features: Mapping[Any, ArrayLike],
+    coefficients: Mapping[Any, ArrayLike],
+    *,
+    hull: Iterable[Any] | None = None,
+    sample_weight: ArrayLike | None = None,
+    tol: float = 1e-9,
+) -> ConsistencyReport:
+    """Estimate the conditions of :func:`consistency_conditions` from data.
+
+    The plug-in estimate: Sigma is the empirical covariance of the features (centred, as the
+    intercept is not penalised), beta and W are what a model estimated. It answers "were this
+    hull and these coefficients the truth, would they be found again?", not "is this hull the
+    truth?": nodes that the model missed count as outside. Coefficients shrunken by the penalty
+    have smaller norms in other proportions than the truth; those of a refit are the better choice.
+
+    Parameters
+    ----------
+    graph : Grid, ParentGraph or anything with ``ancestors(node)`` and ``weight(node)``
+        The graph.
+    features : mapping of node to array of shape (n,) or (n, r_v)
+        Feature columns of all the nodes considered; with every node, all its ancestors.
+    coefficients : mapping of node to float or array of shape (r_v,)
+        Estimated beta; nodes that are not named have zeros.
+    hull : iterable of nodes, optional
+        Estimated W; by default the hull of the nodes with a nonzero coefficient.
+    sample_weight : array of shape (n,), optional
+        Nonnegative weights of the rows, of any sum.
+    tol : float
+        Relative precision of the dual norm.
+
+    Returns
+    -------
+    ConsistencyReport
+        With ``is_estimate`` true.
+    """
+    columns = {node: _columns(node, block) for node, block in features.items()}
+    lengths = {len(block) for block in columns.values()}
+    if len(lengths) > 1:
+        raise ValueError(f"All features must have the same number of rows, got {sorted(lengths)}.")
+    blocks = Blocks.of(graph, columns, [block.shape[1] for block in columns.values()])
+    n = lengths.pop()
+    weights = _row_weights(sample_weight, n)
+    stacked = np.hstack(list(columns.values()))
+    means = weights @ stacked
+    centred = (stacked - means) * np.sqrt(weights)[:, None]
+    centred[:, np.sum(centred**2, axis=0) <= _CONSTANT * means**2] = 0.0
+    beta = blocks.direction(coefficients)
+    split = HullSplit.of(graph, blocks, beta, hull)
+    return conditions_of(blocks, matmul(centred.T, centred), beta, split, tol=tol, n_samples=n)
+
+
+def _columns(node: Any, block: ArrayLike) -> FloatArray:
+    """Return the columns of one node, shape (n, r)."""
+    array = np.asarray(block, dtype=np.float64)
+    if array.ndim == 1:
+        array = array[:, None]
+    if array.ndim != 2:
+        raise ValueError(f"The features of {node!r} must have one or two dimensions.")
+    if not np.all(np.isfinite(array)):
+        raise ValueError(f"The features of {node!r} must be finite.")
+    return array
+
+
+def _row_weights(sample_weight: ArrayLike | None, n: int) -> FloatArray:
+    """Return weights of sum one, shape (n,)."""
+    if n < 2:
+        raise ValueError("At least two rows are needed.")
+    if sample_weight is None:
+        return np.full(n, 1.0 / n)
+    weights = np.asarray(sample_weight, dtype=np.float64)
+    if weights.shape != (n,):
+        raise ValueError(f"There are {n} rows but weights of shape {weights.shape}.")
+    if not np.all(np.isfinite(weights)) or np.any(weights < 0.0) or np.sum(weights) <= 0.0:
+        raise ValueError("The weights must be finite, nonnegative and not all zero.")
+    return weights / np.sum(weights)

@@ -1,0 +1,132 @@
+"""The conditions of a population: known covariance, coefficients and hull.
+
+With W the true hull and beta the true coefficients (squared loss, n -> infinity, lambda -> 0),
+
+    q_w = (sum_{v in A(w)} d_v / |beta_{D(v) and W}|) beta_w,    w in W,
+    A = Sigma_{W^c W} Sigma_WW^-1 q,
+
+and the estimate is beta - lambda Omega(beta) Sigma_WW^-1 q to first order in lambda, zero outside
+W, exactly when Delta'A + sum_{v in W^c} d_v |Delta_D(v)| >= 0 for all Delta: Omega*(A) <= 1 for
+the dual norm over W^c. The main text of the paper has d_w / |beta_D(w)| in place of the sum over
+the ancestors; its appendix, from which this follows, has the sum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hikernel.consistency.dual_norm import closed_form, dual_norm, largest_source
+from hikernel.consistency.graph import SupportsWeight
+from hikernel.consistency.report import ConsistencyReport
+from hikernel.consistency.system import Blocks, HullSplit, check_covariance, solve_hull
+from hikernel.engines.protocol import FloatArray
+from hikernel.reduced.linalg import matvec
+
+__all__ = ["conditions_of", "consistency_conditions"]
+
+
+def consistency_conditions(
+    graph: SupportsWeight,
+    nodes: Iterable[Any],
+    covariance: ArrayLike,
+    coefficients: Mapping[Any, ArrayLike],
+    *,
+    hull: Iterable[Any] | None = None,
+    widths: Sequence[int] | None = None,
+    tol: float = 1e-9,
+) -> ConsistencyReport:
+    """Return the necessary and the sufficient condition for consistent estimation of the hull.
+
+    With A as above, A_w its block of node w, and t running over the sources of W^c (the nodes
+    outside W without another ancestor outside W):
+
+        necessary     max_t |A_t| / d_t  <=  1
+        sufficient    Omega*(A)  <  1,  the dual norm of Delta -> sum_{v in W^c} d_v |Delta_D(v)|
+        closed form   max_t sum_{w in D(t)} |A_w|^2 / (sum_{v in A(w) and D(t)} d_v)^2  <  1
+
+    (the paper prints the first and the third, squared; the report has their roots). The dual norm
+    is not a closed form: it is bracketed by both sides of its variational form to the relative
+    precision ``tol``. Above 1 it says that the hull is not recovered, which the necessary
+    condition may fail to show.
+
+    Parameters
+    ----------
+    graph : Grid, ParentGraph or anything with ``ancestors(node)`` and ``weight(node)``
+        The graph.
+    nodes : iterable of m nodes
+        V, all the nodes considered; with every node, all its ancestors.
+    covariance : array of shape (R, R)
+        Sigma of the features of all nodes, one block of columns per node in the order of
+        ``nodes``. A penalised constant (the root of a grid) has variance zero.
+    coefficients : mapping of node to float or array of shape (r_v,)
+        beta; nodes that are not named have zeros.
+    hull : iterable of nodes, optional
+        W; by default the hull of the nodes with a nonzero coefficient. What is given must agree.
+    widths : sequence of m int, optional
+        r_v, columns per node; 1 by default.
+    tol : float
+        Relative precision of the dual norm.
+
+    Returns
+    -------
+    ConsistencyReport
+        Values, margins, worst nodes, and ``explain()``.
+
+    Examples
+    --------
+    Two variables with correlation 1/2, of which the first one matters: q = (1 + 2) sign(beta),
+    A = 3/2 for x1, to be divided by its weight 2.
+
+    >>> from hikernel.graphs import Grid, geometric_weights
+    >>> grid = Grid(geometric_weights([1, 1], base=2.0))
+    >>> nodes = [(), ((0, 1),), ((1, 1),)]
+    >>> sigma = [[0, 0, 0], [0, 1, 0.5], [0, 0.5, 1]]
+    >>> report = consistency_conditions(grid, nodes, sigma, {((0, 1),): -3.0})
+    >>> round(report.necessary.value, 6), report.necessary.worst, report.verdict
+    (0.75, ((1, 1),), 'recovered')
+    """
+    blocks = Blocks.of(graph, nodes, widths)
+    sigma = check_covariance(covariance, blocks.n_columns)
+    beta = blocks.direction(coefficients)
+    split = HullSplit.of(graph, blocks, beta, hull)
+    return conditions_of(blocks, sigma, beta, split, tol=tol)
+
+
+def conditions_of(
+    blocks: Blocks,
+    sigma: FloatArray,
+    beta: FloatArray,
+    split: HullSplit,
+    *,
+    tol: float,
+    n_samples: int | None = None,
+) -> ConsistencyReport:
+    """Return the report of checked input; ``n_samples`` marks it as an estimate."""
+    if not 0.0 < tol < 1.0:
+        raise ValueError(f"tol must lie between 0 and 1, got {tol!r}.")
+    inside, outside = blocks.columns(split.inside), blocks.columns(split.outside)
+    solution, n_dependent = solve_hull(
+        sigma[np.ix_(inside, inside)], _norm_gradient(blocks, beta[inside], split)
+    )
+    pull = matvec(sigma[np.ix_(outside, inside)], solution)
+    squares = blocks.squares(pull, split.outside)
+    return ConsistencyReport(
+        necessary=largest_source(split.complement, squares),
+        sufficient=dual_norm(split.complement, squares, tol=tol),
+        closed_form=closed_form(split.complement, squares),
+        n_nodes=len(blocks.nodes),
+        n_hull=len(split.inside),
+        n_dependent=n_dependent,
+        n_samples=n_samples,
+    )
+
+
+def _norm_gradient(blocks: Blocks, beta: FloatArray, split: HullSplit) -> FloatArray:
+    """Return q, shape (R_W,): the gradient of Omega at beta on W."""
+    hull = split.hull.map
+    factors = split.hull.ancestor_sums(hull.weights / hull.descendant_norms(split.squares))
+    return np.repeat(factors, blocks.widths(split.inside)) * beta

@@ -1,0 +1,242 @@
+"""The input of the conditions, checked: blocks, hull, covariance; and Sigma_WW^-1 q."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import linalg
+
+from hikernel.consistency.graph import GraphPart, SupportsWeight
+from hikernel.engines.protocol import FloatArray
+from hikernel.reduced.linalg import matvec
+
+__all__ = ["Blocks", "HullSplit", "check_covariance", "solve_hull"]
+
+_SYMMETRY = 1e-8
+"""Largest asymmetry and most negative eigenvalue of a correlation matrix that pass as rounding."""
+_RANK = 1e-10
+"""Eigenvalues of the correlations of W below this share of the largest count as zero."""
+_OUT_OF_RANGE = 1e-3
+"""Share of q that may lie outside the range of Sigma_WW: a solver's tolerance, no more."""
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Nodes and the columns that belong to each.
+
+    Attributes
+    ----------
+    nodes : list of nodes
+        V, distinct and closed under ancestors.
+    starts : ndarray of shape (m + 1,)
+        First column of each node, then the number of columns R.
+    """
+
+    nodes: list[Any]
+    starts: NDArray[np.intp]
+
+    @classmethod
+    def of(
+        cls, graph: SupportsWeight, nodes: Iterable[Any], widths: Sequence[int] | None
+    ) -> Blocks:
+        """Check nodes and widths."""
+        listed = list(nodes)
+        known = set(listed)
+        if len(known) != len(listed):
+            raise ValueError("The nodes must be distinct.")
+        if not listed:
+            raise ValueError("There must be at least one node.")
+        sizes = [1] * len(listed) if widths is None else [int(width) for width in widths]
+        if len(sizes) != len(listed):
+            raise ValueError(f"There are {len(listed)} nodes but {len(sizes)} widths.")
+        if min(sizes) < 1:
+            raise ValueError("Every node must have at least one column.")
+        for node in listed:
+            above = graph.ancestors(node)
+            if node not in above:
+                raise ValueError(f"graph.ancestors({node!r}) must contain {node!r} itself.")
+            missing = [v for v in above if v not in known]
+            if missing:
+                raise ValueError(
+                    f"{node!r} is among the nodes but its ancestor {missing[0]!r} is not; "
+                    "the nodes considered must contain all their ancestors."
+                )
+            weight = graph.weight(node)
+            if not (np.isfinite(weight) and weight > 0.0):
+                raise ValueError(f"The weight of {node!r} must be positive, got {weight!r}.")
+        return cls(listed, np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp))
+
+    @property
+    def n_columns(self) -> int:
+        """R."""
+        return int(self.starts[-1])
+
+    def columns(self, index: Sequence[int]) -> NDArray[np.intp]:
+        """Return the columns of some nodes, given by position."""
+        parts = [np.arange(self.starts[i], self.starts[i + 1]) for i in index]
+        return np.concatenate([np.empty(0), *parts]).astype(np.intp)
+
+    def widths(self, index: Sequence[int]) -> NDArray[np.intp]:
+        """Return the number of columns of some nodes."""
+        return np.diff(self.starts)[list(index)]
+
+    def squares(self, x: FloatArray, index: Sequence[int]) -> FloatArray:
+        """Return |x_w|^2 of some nodes from the R' numbers in their columns."""
+        if len(index) == 0:
+            return np.empty(0)
+        ends = np.cumsum(self.widths(index))
+        return np.asarray(np.add.reduceat(x**2, np.concatenate([[0], ends[:-1]])))
+
+    def direction(self, coefficients: Mapping[Any, ArrayLike]) -> FloatArray:
+        """Return beta / max |beta|, shape (R,), with zeros for the nodes that are not named.
+
+        No condition depends on the scale of beta; without it no square overflows.
+        """
+        position = {node: i for i, node in enumerate(self.nodes)}
+        beta = np.zeros(self.n_columns)
+        for node, values in coefficients.items():
+            if node not in position:
+                raise ValueError(f"There are coefficients for {node!r}, which is not a node.")
+            i = position[node]
+            block = np.atleast_1d(np.asarray(values, dtype=np.float64))
+            width = int(self.widths([i])[0])
+            if block.shape != (width,):
+                raise ValueError(
+                    f"{node!r} has {width} column(s) but coefficients of shape {block.shape}."
+                )
+            if not np.all(np.isfinite(block)):
+                raise ValueError(f"The coefficients of {node!r} must be finite.")
+            beta[self.starts[i] : self.starts[i + 1]] = block
+        return beta / (float(np.max(np.abs(beta))) or 1.0)
+
+
+@dataclass(frozen=True)
+class HullSplit:
+    """The nodes in W and in its complement, as positions and as parts of the graph."""
+
+    inside: list[int]
+    outside: list[int]
+    hull: GraphPart
+    complement: GraphPart
+    squares: FloatArray  # |beta_w|^2 on W
+
+    @classmethod
+    def of(
+        cls, graph: SupportsWeight, blocks: Blocks, beta: FloatArray, hull: Iterable[Any] | None
+    ) -> HullSplit:
+        """Split the nodes; ``hull`` None is the hull of the nodes with a coefficient."""
+        nodes = blocks.nodes
+        squares = blocks.squares(beta, range(len(nodes)))
+        active = {node for node, square in zip(nodes, squares, strict=True) if square > 0.0}
+        if not active:
+            raise ValueError(
+                "All coefficients are zero: the true hull is empty and there is no condition."
+            )
+        if hull is None:
+            members = {v for node in active for v in graph.ancestors(node)}
+        else:
+            members = _checked_hull(graph, nodes, active, hull)
+        inside = [i for i, node in enumerate(nodes) if node in members]
+        outside = [i for i, node in enumerate(nodes) if node not in members]
+        part = GraphPart([nodes[i] for i in inside], graph)
+        empty = part.map.descendant_sums(squares[inside]) == 0.0
+        if np.any(empty):
+            raise ValueError(
+                f"{part.nodes[int(np.argmax(empty))]!r} is in the hull but neither it nor a "
+                "descendant has a nonzero coefficient; take it out of the hull."
+            )
+        rest = GraphPart([nodes[i] for i in outside], graph)
+        return cls(inside, outside, part, rest, squares[inside])
+
+
+def _checked_hull(
+    graph: SupportsWeight, nodes: Sequence[Any], active: set[Any], hull: Iterable[Any]
+) -> set[Any]:
+    """Return W as a set of nodes that is a hull and contains the active ones."""
+    members = set(hull)
+    unknown = members.difference(nodes)
+    if unknown:
+        raise ValueError(f"{unknown.pop()!r} is in the hull but is not a node.")
+    for node in nodes:
+        if node in members:
+            missing = [v for v in graph.ancestors(node) if v not in members]
+            if missing:
+                raise ValueError(
+                    f"W is not a hull: it contains {node!r} but not its ancestor {missing[0]!r}."
+                )
+        elif node in active:
+            raise ValueError(f"{node!r} has a nonzero coefficient but is not in the hull.")
+    return members
+
+
+def check_covariance(covariance: ArrayLike, n_columns: int) -> FloatArray:
+    """Return Sigma as an array, after a look at shape, symmetry and signs of its eigenvalues."""
+    sigma = np.asarray(covariance, dtype=np.float64)
+    if sigma.shape != (n_columns, n_columns):
+        raise ValueError(
+            f"The covariance must have shape ({n_columns}, {n_columns}), one row and column for "
+            f"every column of the nodes, got {sigma.shape}."
+        )
+    if not np.all(np.isfinite(sigma)):
+        raise ValueError("The covariance must be finite.")
+    variances = np.diag(sigma)
+    if np.any(variances < 0.0):
+        raise ValueError(f"The covariance has a negative variance, {variances.min():g}.")
+    scale = np.sqrt(np.where(variances > 0.0, variances, 1.0))
+    correlation = sigma / (scale[:, None] * scale)
+    asymmetry = float(np.max(np.abs(correlation - correlation.T)))
+    if asymmetry > _SYMMETRY:
+        raise ValueError(f"The covariance must be symmetric; correlations differ by {asymmetry:g}.")
+    smallest = float(linalg.eigvalsh(0.5 * (correlation + correlation.T))[0])
+    if smallest < -_SYMMETRY * n_columns:
+        raise ValueError(
+            "The covariance must be positive semidefinite; its correlations have the eigenvalue "
+            f"{smallest:g}."
+        )
+    return 0.5 * (sigma + sigma.T)
+
+
+def solve_hull(sigma: FloatArray, q: FloatArray) -> tuple[FloatArray, int]:
+    """Return Sigma_WW^-1 q and in how many directions Sigma_WW is singular.
+
+    Where it is singular the minimum-norm solution (in units of the standard deviations) is
+    returned: Sigma_{W^c W} times it is the same for every solution. There is none if q has a part
+    outside the range; then a change of beta that leaves all predictions alone lowers the norm, and
+    beta is not what the estimate converges to: a ValueError. Columns of variance zero are carried
+    by the intercept; their coefficients must be zero and they do not count as singular.
+
+    Parameters
+    ----------
+    sigma : ndarray of shape (R_W, R_W)
+        Sigma_WW, positive semidefinite.
+    q : ndarray of shape (R_W,)
+        The gradient of the norm at beta.
+    """
+    deviations = np.sqrt(np.diag(sigma))
+    moving = np.flatnonzero(deviations > 0.0)
+    if np.any(q[deviations == 0.0] != 0.0):
+        raise ValueError(
+            "A column of variance zero has a nonzero coefficient, which no data can tell from the "
+            "intercept; set it to zero."
+        )
+    scale = deviations[moving]
+    correlation = sigma[np.ix_(moving, moving)] / (scale[:, None] * scale)
+    values, vectors = linalg.eigh(correlation)
+    used = values > _RANK * np.max(values, initial=0.0)
+    target = q[moving] / scale
+    loads = matvec(vectors.T, target)
+    lost = float(np.linalg.norm(loads[~used]))
+    if lost > _OUT_OF_RANGE * float(np.linalg.norm(target)):
+        raise ValueError(
+            "The covariance of the hull is singular and the coefficients are not those of least "
+            "norm among the ones with the same predictions, so that no estimate tends to them; "
+            "take out the dependent columns, or pass the coefficients of least norm (those of a "
+            "fit, solved to a smaller tol)."
+        )
+    solution = np.zeros_like(q)
+    solution[moving] = matvec(vectors[:, used], loads[used] / values[used]) / scale
+    return solution, int(np.sum(~used))
