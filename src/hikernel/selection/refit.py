@@ -8,7 +8,7 @@ The certificate speaks of the convex problem that selected them.
 - "unpenalised": the same without a penalty, where the terms are few and well conditioned.
 - "variables": the hull and all products of the selected variables up to a total degree, term w with
   weight base^-degree: HKL has found which few variables matter, so that a richer model in these is
-  cheap. It does not apply where degree 3 is out of reach, as it is from 13 variables on.
+  cheap. It does not apply where degree 3 is out of reach, as it is from 12 variables on.
   As many variables interact as the graph allows (``max_order``).
 
 Strengths by leave-one-out (``ridge``). A hull without terms is refitted by its constant.
@@ -36,7 +36,7 @@ __all__ = ["REFITS", "Fitted", "refit", "refit_is_possible"]
 
 _LEAST_SHARE = 1e-3
 """Share of the explained variance from which on a variable counts as selected."""
-_MOST_FEATURES = 500
+_MOST_FEATURES = 400
 """Columns of a refit on the selected variables at most; the total degree is lowered to this."""
 _LARGEST_DEGREE = 6
 _LEAST_DEGREE = 3
