@@ -11,7 +11,7 @@ help:
 	@echo "make test    all tests, with coverage"
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff reformat the code"
-	@echo "make bench   speed, growth, memory, recovery, predict, regression, classification (hours)"
+	@echo "make bench   speed, growth, memory, recovery, predict, regression, classification (half a day)"
 	@echo "make clean   remove the virtual environment and caches"
 
 $(BIN)/python:

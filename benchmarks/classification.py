@@ -22,7 +22,6 @@ Ends with an error if a target is missed.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 import warnings
@@ -31,6 +30,7 @@ from pathlib import Path as FilePath
 import joblib
 import numpy as np
 import pandas as pd
+from common import add_data_folder, data_file
 from sklearn.model_selection import StratifiedKFold
 
 from hikernel import hkl_path
@@ -57,7 +57,7 @@ SPEED_TARGET = 5.0
 
 def load(folder: FilePath, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Return columns of numbers, or codes of categories, and labels 0 and 1."""
-    frame = pd.read_csv(folder / f"{name}.csv.gz")
+    frame = pd.read_csv(data_file(folder, name))
     labels = frame.pop("target").to_numpy()
     for column in frame.select_dtypes(exclude="number"):
         frame[column] = pd.factorize(frame[column], sort=True)[0]
@@ -157,7 +157,7 @@ def measure_errors(folder: FilePath, names: list[str], seeds: int, n_jobs: int) 
 
 def measure_speed(folder: FilePath) -> bool:
     """Print times of both losses and return whether the target is met."""
-    frame = pd.read_csv(folder / "pumadyn-32nh.csv.gz")
+    frame = pd.read_csv(data_file(folder, "pumadyn-32nh"))
     y = frame.pop("target").to_numpy()
     rows = np.random.default_rng(0).permutation(len(y))[:4096]
     X, y = frame.to_numpy()[rows], y[rows]
@@ -180,15 +180,12 @@ def measure_speed(folder: FilePath) -> bool:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    default = os.environ.get("HIKERNEL_DATA", FilePath(__file__).parents[2] / "shared" / "data")
-    parser.add_argument("--data", type=FilePath, default=FilePath(default))
+    add_data_folder(parser)
     parser.add_argument("--datasets", nargs="+", default=list(PAPER), choices=list(PAPER))
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--n-jobs", type=int, default=1)
     parser.add_argument("--speed", action="store_true", help="the speed of a path alone")
     args = parser.parse_args()
-    if not args.data.is_dir():
-        sys.exit(f"There is no folder {args.data}; name it with --data or HIKERNEL_DATA.")
     if args.speed:
         met = measure_speed(args.data)
     else:

@@ -23,18 +23,16 @@ changes of the code: name another one after them.
 from __future__ import annotations
 
 import argparse
-import json
-import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 
-import joblib
 import numpy as np
 import pandas as pd
+from common import read, run_missing
 from sklearn import datasets
 from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.linear_model import LogisticRegressionCV, RidgeCV
@@ -46,6 +44,9 @@ from threadpoolctl import threadpool_limits
 from hikernel import HKLClassifierCV, HKLRegressorCV
 
 DEFAULT = "default"
+COLUMNS = ["data", "seed", "method", "seconds", "error", "half_a_row", "log_loss", "terms", "refit"]
+COLUMNS += ["alpha", "alphas", "bases", "warnings", "failure"]
+"""What a result may hold; labels, peers and failures have some of it."""
 SETTINGS: dict[str, dict[str, Any]] = {
     DEFAULT: {},
     "orthonormal": {"basis": "orthonormal"},
@@ -266,34 +267,9 @@ def one_fit(name: str, seed: int, method: str) -> dict[str, Any]:
     return out
 
 
-def read(results: FilePath) -> list[dict[str, Any]]:
-    """Return the lines of the file; one that was cut off by a kill is left out."""
-    out = []
-    for line in results.read_text().splitlines() if results.exists() else ():
-        try:
-            out.append(json.loads(line))
-        except json.JSONDecodeError:
-            print(f"{results}: a broken line is left out", file=sys.stderr)
-    return out
-
-
-def run(args: argparse.Namespace) -> None:
-    """Compute what is missing, a line as soon as it is known."""
-    done = {(row["data"], row["seed"], row["method"]) for row in read(args.results)}
-    jobs = [
-        (name, seed, method)
-        for seed in args.seeds
-        for method in args.methods
-        for name in args.datasets
-        if (name, seed, method) not in done
-    ]
-    parallel = joblib.Parallel(args.n_jobs, return_as="generator_unordered")
-    found: Iterator[dict[str, Any]] = parallel(joblib.delayed(one_fit)(*job) for job in jobs)
-    for row in found:
-        with args.results.open("a") as file:
-            file.write(json.dumps(row) + "\n")
-        what = row.get("failure") or f"{row['error']:7.2f} {row['seconds']:6.1f} s"
-        print(f"{row['data']:>14} {row['seed']} {row['method']:>11} {what}", flush=True)
+def describe(row: dict[str, Any]) -> str:
+    """Return a result, or why there is none, in a few words."""
+    return str(row.get("failure") or f"{row['error']:7.2f} {row['seconds']:6.1f} s")
 
 
 def print_table(title: str, table: pd.DataFrame, digits: int) -> None:
@@ -317,7 +293,7 @@ def ratios(rows: pd.DataFrame, value: str, methods: list[str]) -> pd.Series:
 
 def report(args: argparse.Namespace) -> None:
     """Print the tables."""
-    rows = pd.DataFrame(read(args.results))
+    rows = pd.DataFrame(read(args.results), columns=COLUMNS)
     rows = rows[rows["data"].isin(args.datasets) & rows["seed"].isin(args.seeds)]
     methods = [m for m in (*SETTINGS, *PEERS) if m in set(rows["method"]) & set(args.methods)]
     rows = rows.assign(positive=rows["error"] + rows["half_a_row"].fillna(0.0))
@@ -359,8 +335,7 @@ def report(args: argparse.Namespace) -> None:
         heard.update(found)
     for message, times in heard.most_common():
         print(f"{times:6} x {message}")
-    failures = rows["failure"].dropna() if "failure" in rows else pd.Series(dtype=object)
-    for i, message in failures.items():
+    for i, message in rows["failure"].dropna().items():
         print(f"{rows['data'][i]:>14} {rows['seed'][i]} {rows['method'][i]:>11} {message}")
 
 
@@ -376,9 +351,8 @@ def main() -> None:
     args = parser.parse_args()
     if DEFAULT not in args.methods:
         args.methods = [DEFAULT, *args.methods]
-    args.results.parent.mkdir(parents=True, exist_ok=True)
     if not args.report:
-        run(args)
+        run_missing(args, one_fit, describe)
     report(args)
 
 

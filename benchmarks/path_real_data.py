@@ -21,7 +21,6 @@ Ends with an error if a target is missed.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 import warnings
@@ -29,6 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path as FilePath
 
 import numpy as np
+from common import add_data_folder, data_file
 
 from hikernel import HKLRegressor, hkl_path
 from hikernel.errors import CertificateWarning
@@ -56,7 +56,7 @@ class Split:
 
     @classmethod
     def load(cls, folder: FilePath, name: str) -> Split:
-        rows = np.loadtxt(folder / f"{name}.csv.gz", delimiter=",", skiprows=1)
+        rows = np.loadtxt(data_file(folder, name), delimiter=",", skiprows=1)
         X, y = rows[:, :-1], rows[:, -1]
         perm = np.random.default_rng(0).permutation(len(rows))
         train, test = perm[: len(rows) // 2], perm[len(rows) // 2 :]
@@ -65,19 +65,6 @@ class Split:
     def errors(self, predictions: np.ndarray) -> np.ndarray:
         """100 * mean squared error / variance, one per column of predictions."""
         return 100.0 * np.mean((self.y_test[:, None] - predictions) ** 2, axis=0) / self.variance
-
-
-def data_folder(argument: str | None) -> FilePath:
-    """The folder asked for, or that of the environment, or the one beside the repository."""
-    beside = FilePath(__file__).resolve().parents[2] / "shared" / "data"
-    folder = FilePath(argument or os.environ.get("HIKERNEL_DATA") or beside)
-    missing = [name for name in TARGETS if not (folder / f"{name}.csv.gz").is_file()]
-    if missing:
-        sys.exit(
-            f"No {missing[0]}.csv.gz in {folder}. Give the folder of the data sets with --data DIR "
-            "or in the environment variable HIKERNEL_DATA."
-        )
-    return folder
 
 
 def run_paths(splits: dict[str, Split], searches: tuple[str, ...]) -> list[str]:
@@ -150,13 +137,12 @@ def run_certificates(splits: dict[str, Split], searches: tuple[str, ...]) -> lis
 def main() -> None:
     """Print the tables and the targets that were missed."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", help="folder of the data sets (default: HIKERNEL_DATA)")
+    add_data_folder(parser)
     parser.add_argument("--certify", action="store_true", help="the certificates as well")
     parser.add_argument("--only-certify", action="store_true", help="the certificates alone")
     parser.add_argument("--searches", nargs="+", choices=SEARCHES, default=list(SEARCHES))
     arguments = parser.parse_args()
-    folder = data_folder(arguments.data)
-    splits = {name: Split.load(folder, name) for name in TARGETS}
+    splits = {name: Split.load(arguments.data, name) for name in TARGETS}
     searches = tuple(arguments.searches)
     missed = []
     if not arguments.only_certify:

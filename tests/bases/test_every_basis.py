@@ -9,7 +9,7 @@ import pytest
 from bases import oracles
 from bases.cases import CASES, assert_same_kernels, every_case, level_kernels
 
-from hikernel.bases import BASES, Standardizer
+from hikernel.bases import BASES, Standardizer, make_basis
 
 BUMPS = {"gaussian", "gaussian-cut", "kernel_pca", "kernel_pca-laplace", "kernel_pca-callable"}
 
@@ -157,6 +157,22 @@ def test_scale_and_shift_of_the_column_do_not_matter(case, scale, shift, x, rng)
     reference = level_kernels(case.basis.fit(x), new)
     moved = level_kernels(case.basis.fit(x * scale + shift), new * scale + shift)
     assert_same_kernels(moved, reference, 1e-8)
+
+
+@every_case
+def test_the_levels_that_stay_are_the_same_to_the_last_bit(case, x, rng):
+    fitted = case.basis.fit(x)
+    new = np.append(rng.normal(size=30), np.nan)
+    for level in range(1, fitted.max_level + 1):
+        shorter = fitted.up_to(level)
+        assert level <= shorter.max_level <= fitted.max_level
+        for ours, theirs in zip(shorter.transform(new), fitted.transform(new), strict=False):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("name", ["orthonormal", "asinh", "rank"])
+def test_levels_that_cost_time_are_left_out(name, x):
+    assert make_basis(name, degree=4).fit(x).up_to(2).max_level == 2
 
 
 @every_case

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -219,3 +220,23 @@ def test_a_solver_that_does_not_converge_warns(monkeypatch):
         pytest.warns(CertificateWarning, match="raise tol"),
     ):
         HKLRegressor(0.01).fit(X, y)
+
+
+def test_threads_and_chunks_predict_the_same(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    y = X[:, 0] + X[:, 1] * X[:, 2] + 0.1 * rng.standard_normal(300)
+    model = HKLRegressor(0.01, certify="none").fit(X, y)
+    alone = model.predict(X)
+    monkeypatch.setattr("hikernel.selection.model._PREDICT_NUMBERS", 200)
+    in_chunks = model.predict(X)
+    monkeypatch.setattr("hikernel.selection.model.n_threads", lambda: 3)
+    started = []
+    pool = "hikernel.selection.model.ThreadPoolExecutor"
+    monkeypatch.setattr(pool, lambda n: started.append(n) or ThreadPoolExecutor(n))
+    np.testing.assert_array_equal(model.predict(X), in_chunks)
+    np.testing.assert_allclose(in_chunks, alone, rtol=1e-12)
+    assert started == [3]
+    X[250] = 1e300
+    with pytest.raises(ValueError, match="Row 250 of X"):
+        HKLRegressor(0.01, basis="polynomial", certify="none").fit(X[:200], y[:200]).predict(X)

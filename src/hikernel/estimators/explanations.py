@@ -130,6 +130,12 @@ class Explanations:
             The file, of any name.
         dual_coef : bool, default=True
             Whether to keep ``dual_coef_``, one number a training row, which no prediction needs.
+
+        Notes
+        -----
+        The file keeps all that predictions and explanations need, but not the ``path_`` of a
+        cross-validated model. A ``cv`` or ``scoring`` that is an object is left out with a
+        warning and comes back as the default; arrays among the parameters come back as lists.
         """
         # Persistence knows the estimators, so that it cannot be imported from here directly.
         import_module("hikernel.persistence").save(self, path, dual_coef=dual_coef)
