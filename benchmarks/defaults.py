@@ -282,6 +282,8 @@ def print_table(title: str, table: pd.DataFrame, digits: int) -> None:
 
 def ratios(rows: pd.DataFrame, value: str, methods: list[str]) -> pd.Series:
     """Return geometric means over the data of the mean value over that of the defaults."""
+    if rows.empty:
+        return pd.Series(np.nan, index=methods)
     table = rows.pivot(index=["data", "seed"], columns="method", values=value)
     out = {}
     for method in methods:
