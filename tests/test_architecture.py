@@ -25,7 +25,8 @@ LAYERS = [
     {"search"},
     {"consistency"},
     {"reduced"},
-    {"graphs", "bases", "losses"},
+    {"bases"},
+    {"graphs", "losses"},
     {"engines"},
     {"errors", "_version"},
 ]

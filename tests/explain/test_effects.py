@@ -60,7 +60,7 @@ def test_a_model_without_terms():
     model = make_model(design, [(), ((0, 1),)], empty=[(), ((0, 1),)])
     assert term_effects(model, design, X).shape == (len(X), 0)
     assert effects_frame(model, design, X, ["a", "b", "c"]).columns.tolist() == ["intercept"]
-    assert terms_frame(model, ["a", "b", "c"]).empty
+    assert terms_frame(model, design, ["a", "b", "c"]).empty
 
 
 def test_rows_that_overflow_are_named():
@@ -103,13 +103,13 @@ def test_frame_of_several_outputs():
 def test_terms_frame_lists_kept_terms_by_share():
     X, weights, design, model = fitted(BASES["orthonormal"])
     anova = purified(model, design, X, weights, ["a", "b", "c"])
-    frame = terms_frame(model, ["a", "b", "c"], anova)
+    frame = terms_frame(model, design, ["a", "b", "c"], anova)
     assert len(frame) == model.n_terms
     assert frame["share"].is_monotonic_decreasing
     by_set = dict(zip(anova.frame()["variables"], anova.frame()["share"], strict=True))
     for variables, share in zip(frame["variables"], frame["set_share"], strict=True):
         assert share == by_set.get(variables, 0.0)
-    assert "set_share" not in terms_frame(model, ["a", "b", "c"])
+    assert "set_share" not in terms_frame(model, design, ["a", "b", "c"])
 
 
 def test_columns_that_read_like_terms_are_quoted():

@@ -21,7 +21,6 @@ from hikernel.engines import NumpyEngine
 from hikernel.errors import CertificateWarning
 from hikernel.graphs import Grid
 from hikernel.search import SearchProblem, paper_search, problem
-from hikernel.search.state import score_squares
 
 BASES = {
     "polynomial": Polynomial(2),
@@ -139,7 +138,7 @@ def test_wide_nodes_are_scored_through_their_kernels():
     assert max(engine.width(node) for node in nodes) > 20
     alpha = np.random.default_rng(0).standard_normal(20)
     expected = [float(np.sum((node_features(small.levels, v).T @ alpha) ** 2)) for v in nodes]
-    np.testing.assert_allclose(score_squares(small.search, nodes, alpha), expected, rtol=1e-9)
+    np.testing.assert_allclose(small.search.engine.score_squares(nodes, alpha), expected, rtol=1e-9)
 
 
 def test_primal_and_dual_form_find_the_same_model():

@@ -77,7 +77,7 @@ def test_the_model_of_a_refit_describes_what_predicts(name):
     np.testing.assert_allclose(new.predict(fitted.design, X), f, atol=1e-9)
     assert new.shares.sum() == pytest.approx(1.0)
     np.testing.assert_allclose(new.norms, [np.linalg.norm(b) for b in np.split(new.coef, np.cumsum(new.widths)[:-1])])  # fmt: skip  # noqa: E501
-    frame = new.frame([f"x{m}" for m in range(5)])
+    frame = new.frame(fitted.design, [f"x{m}" for m in range(5)])
     assert {"x0", "x0 * x1"} <= set(frame.sort_values("share").tail(2)["term"])
     # What speaks of the convex problem stays.
     assert new.certificate == replace(model.certificate, refit=name)

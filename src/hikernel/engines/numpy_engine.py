@@ -104,6 +104,9 @@ class NumpyEngine:
         """Return the number of feature columns of a node."""
         return self._features.width(node)
 
+    def kernel_operator(self, nodes: Sequence[Node]) -> None:
+        """Return None: every node has feature columns."""
+
     def features(self, nodes: Sequence[Node]) -> FloatArray:
         """Return the (n, R) features of the nodes."""
         total = sum(self.width(node) for node in nodes)
@@ -290,6 +293,29 @@ class NumpyEngine:
             if rounded_up:
                 scores += self._margin * self.correlate(nodes, vector, absolute=True)
             target[wanted] = np.add.reduceat(np.sum(by_output(scores) ** 2, axis=1), starts)
+        return out
+
+    def score_squares(
+        self, nodes: Sequence[Node], vector: FloatArray, *, rounded_up: bool = False
+    ) -> FloatArray:
+        """Return |Phi_w' vector|^2 of the nodes, shape (len(nodes),), never too small if asked for.
+
+        A node with more columns than rows is scored through its kernel, in tiles: products of
+        wide levels can have millions of columns.
+        """
+        widths = np.array([self.width(node) for node in nodes], dtype=np.intp)
+        wide = widths > self.n_rows
+        out = np.empty(len(nodes))
+        narrow = [node for node, is_wide in zip(nodes, wide, strict=True) if not is_wide]
+        if narrow:
+            starts = np.concatenate([[0], np.cumsum(widths[~wide])[:-1]]).astype(np.intp)
+            scores = np.abs(self.correlate(narrow, vector))
+            if rounded_up:
+                scores += self._margin * self.correlate(narrow, vector, absolute=True)
+            out[~wide] = np.add.reduceat(np.sum(by_output(scores) ** 2, axis=1), starts)
+        if np.any(wide):
+            rest = [node for node, is_wide in zip(nodes, wide, strict=True) if is_wide]
+            out[wide] = self.tail_sums(rest, vector, [np.eye(len(w)) for w in self._widths])
         return out
 
     def apply(self, nodes: Sequence[Node], coef: FloatArray) -> FloatArray:

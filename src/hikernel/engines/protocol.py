@@ -1,4 +1,4 @@
-"""What an engine can be asked, and the type of a node.
+"""What an engine can be asked, and the types of nodes.
 
 Nothing here computes. A new engine implements :class:`Engine` and joins ``tests/engines``.
 """
@@ -6,12 +6,15 @@ Nothing here computes. A new engine implements :class:`Engine` and joins ``tests
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Engine", "FloatArray", "Node"]
+if TYPE_CHECKING:
+    from hikernel.engines.kernels import KernelOperator
+
+__all__ = ["Engine", "FloatArray", "GridEngine", "Node", "Vertex"]
 
 FloatArray = NDArray[np.float64]
 
@@ -19,13 +22,19 @@ Node = tuple[tuple[int, int], ...]
 """A vertex of a grid: ((variable, level), ...), variables ascending, levels from 1; () is the root.
 """
 
+Vertex = Any
+"""A vertex of any graph: a :data:`Node` of a grid, or whatever hashable name a user gave it."""
+
 
 class Engine(Protocol):
     """Rows, seen through node features.
 
-    Phi_v is the (n, r_v) feature matrix of node v: the row-wise Kronecker product of its level
-    features. For several nodes the blocks stand side by side, R columns in all, in the order of
-    the nodes. Row i has weight omega_i, with sum 1.
+    Phi_v is the (n, r_v) feature matrix of node v. For several nodes the blocks stand side by
+    side, R columns in all, in the order of the nodes. Row i has weight omega_i, with sum 1.
+
+    A node may also be known by its Gram matrix K alone. Its columns are then those of K, n of them:
+    coefficients c give the function K c of squared norm c' K c, and Phi' u is u itself
+    (``kernels``). ``kernel_operator`` knows these norms; ``features`` and ``gram`` do not apply.
 
     Vectors over the rows have shape (n,), or (n, k) for k outputs; squares and descendant sums
     are then added over the outputs.
@@ -45,15 +54,19 @@ class Engine(Protocol):
         """Return an engine over some of the rows, with the same features."""
         ...
 
-    def width(self, node: Node) -> int:
+    def width(self, node: Vertex) -> int:
         """Return r_v, the number of feature columns of a node."""
         ...
 
-    def features(self, nodes: Sequence[Node]) -> FloatArray:
+    def kernel_operator(self, nodes: Sequence[Vertex]) -> KernelOperator | None:
+        """Return the nodes as kernels where one of them is known by its Gram matrix, else None."""
+        ...
+
+    def features(self, nodes: Sequence[Vertex]) -> FloatArray:
         """Return Phi, shape (n, R). Takes n R numbers of memory: for the dual form only."""
         ...
 
-    def means(self, nodes: Sequence[Node], weights: FloatArray | None = None) -> FloatArray:
+    def means(self, nodes: Sequence[Vertex], weights: FloatArray | None = None) -> FloatArray:
         """Return the weighted column means Phi' omega, shape (R,).
 
         ``weights``, shape (n,), nonnegative and of any sum, stand in for omega: the means are
@@ -63,8 +76,8 @@ class Engine(Protocol):
 
     def gram(
         self,
-        left: Sequence[Node],
-        right: Sequence[Node],
+        left: Sequence[Vertex],
+        right: Sequence[Vertex],
         left_means: FloatArray,
         right_means: FloatArray,
         weights: FloatArray | None = None,
@@ -75,18 +88,35 @@ class Engine(Protocol):
         """
         ...
 
-    def gram_diagonal(self, nodes: Sequence[Node], means: FloatArray) -> FloatArray:
+    def gram_diagonal(self, nodes: Sequence[Vertex], means: FloatArray) -> FloatArray:
         """Return the diagonal of ``gram(nodes, nodes, means, means)``, shape (R,)."""
         ...
 
     def correlate(
-        self, nodes: Sequence[Node], vector: FloatArray, *, absolute: bool = False
+        self, nodes: Sequence[Vertex], vector: FloatArray, *, absolute: bool = False
     ) -> FloatArray:
         """Return Phi' vector, or |Phi|' |vector|, which bounds its rounding error.
 
         Shape (R,) for a vector of shape (n,), (R, k) for (n, k).
         """
         ...
+
+    def score_squares(
+        self, nodes: Sequence[Vertex], vector: FloatArray, *, rounded_up: bool = False
+    ) -> FloatArray:
+        """Return |Phi_w' vector|^2 of the nodes, shape (len(nodes),), added over outputs.
+
+        With ``rounded_up`` no entry is below its exact value.
+        """
+        ...
+
+    def apply(self, nodes: Sequence[Vertex], coef: FloatArray) -> FloatArray:
+        """Return Phi coef: shape (n,) for coef of shape (R,), (n, k) for (R, k)."""
+        ...
+
+
+class GridEngine(Engine, Protocol):
+    """Rows of a grid, where Phi_v is the row-wise Kronecker product of one-variable levels."""
 
     @property
     def level_pairs(self) -> list[tuple[int, int]]:
@@ -111,10 +141,6 @@ class Engine(Protocol):
         level_squares(u)_w for the product of two levels v and w, and any positive u. Infinity
         where products do not factor, because a variable has no constant level 0.
         """
-        ...
-
-    def apply(self, nodes: Sequence[Node], coef: FloatArray) -> FloatArray:
-        """Return Phi coef: shape (n,) for coef of shape (R,), (n, k) for (R, k)."""
         ...
 
     def tail_sums(

@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from hikernel.bases.design import Design
 from hikernel.bases.parameters import check_integer, check_optional_integer
 from hikernel.engines.protocol import FloatArray
 from hikernel.errors import CertificateWarning, ConvergenceWarning
 from hikernel.estimators.choices import choices_frame, choose_bases
 from hikernel.estimators.explanations import Explanations
+from hikernel.estimators.graph_input import check_graph, check_graph_data
 from hikernel.estimators.progress import SearchProgress
 from hikernel.estimators.validation import (
     check_number,
@@ -23,7 +25,6 @@ from hikernel.estimators.validation import (
     check_training_data,
     check_verbose,
     outside_level,
-    read_new_rows,
     warn_of_lost_columns,
 )
 from hikernel.frames import ColumnTable
@@ -81,6 +82,8 @@ class HKLEstimator(Explanations, BaseEstimator):  # type: ignore[misc]  # untype
         check_number("weight_base", self.weight_base, above=0.0)
         check_number("root_weight", self.root_weight, above=0.0)
         check_verbose(self.verbose)
+        if self.graph is not None:
+            check_graph(self.graph, self.get_params(deep=False))
         return check_search(
             self.search,
             self.tol,
@@ -92,8 +95,15 @@ class HKLEstimator(Explanations, BaseEstimator):  # type: ignore[misc]  # untype
 
     def _check_data(
         self, X: Any, y: Any, sample_weight: Any, *, labels: bool = False
-    ) -> tuple[FloatArray, NDArray[Any], FloatArray]:
-        """Return the matrix of X, y and the weights, and keep what is known of the columns."""
+    ) -> tuple[Any, NDArray[Any], FloatArray]:
+        """Return the matrix of X, y and the weights, and keep what is known of the columns.
+
+        With a graph, the rows as it takes them in place of a matrix.
+        """
+        if self.graph is not None:
+            for name in ("columns_", "n_features_in_", "feature_names_in_", "bases_"):
+                self.__dict__.pop(name, None)
+            return check_graph_data(self.graph, X, y, sample_weight, labels=labels, estimator=self)
         data = check_training_data(
             X, y, sample_weight, self.categorical, labels=labels, estimator=self
         )
@@ -110,9 +120,13 @@ class HKLEstimator(Explanations, BaseEstimator):  # type: ignore[misc]  # untype
             del self.feature_names_in_
 
     def _training_problem(
-        self, X: FloatArray, y: FloatArray, weights: FloatArray, loss: Loss
+        self, X: Any, y: FloatArray, weights: FloatArray, loss: Loss
     ) -> TrainingProblem:
         """Return the fitted bases and the rows, and warn of columns that are lost."""
+        if self.graph is not None:
+            problem = TrainingProblem.of_graph(self.graph, X, y, weights, loss)
+            check_target_scale(problem.scale)
+            return problem
         choices = choose_bases(self.basis, self.degree, self.columns_, X, weights)
         self._basis_notes = tuple(choice.note for choice in choices)
         problem = TrainingProblem.make(
@@ -126,12 +140,13 @@ class HKLEstimator(Explanations, BaseEstimator):  # type: ignore[misc]  # untype
             root_weight=self.root_weight,
         )
         check_target_scale(problem.scale)
+        assert isinstance(problem.design, Design)
         warn_of_lost_columns(X[problem.used], problem.design, self.columns_.names)
         return problem
 
     def _fit_terms(
         self,
-        X: FloatArray,
+        X: Any,
         y: FloatArray,
         weights: FloatArray,
         loss: Loss,
@@ -159,8 +174,8 @@ class HKLEstimator(Explanations, BaseEstimator):  # type: ignore[misc]  # untype
         if fitted is None:
             raise ValueError(
                 f"refit={name!r} does not apply: {model.n_terms} terms, or the products of their "
-                f"variables, have too many columns for {problem.engine.n_rows} rows; raise alpha, "
-                'or use refit="ridge" or None.'
+                f"variables, have too many columns for {problem.engine.n_rows} rows, or are not "
+                'given by columns at all; raise alpha, or use refit="ridge" or None.'
             )
         return fitted
 
@@ -194,8 +209,9 @@ class HKLEstimator(Explanations, BaseEstimator):  # type: ignore[misc]  # untype
         self.certificate_ = model.certificate
         self.history_ = model.history
         self.n_iter_ = len(model.history)
-        self.hull_ = model.frame(self.columns_.names)
-        self.bases_ = choices_frame(self._basis_notes, self.columns_, fitted.design.bases)
+        self.hull_ = model.frame(fitted.design, self._names)
+        if isinstance(fitted.design, Design):
+            self.bases_ = choices_frame(self._basis_notes, self.columns_, fitted.design.bases)
 
     def _warn(self, model: TermModel) -> None:
         if not model.status.ok:
@@ -208,4 +224,4 @@ class HKLEstimator(Explanations, BaseEstimator):  # type: ignore[misc]  # untype
     def _decide(self, X: Any) -> FloatArray:
         """Return f(x) for the rows of X, shape (n,) or (n, k)."""
         check_is_fitted(self)
-        return self._model.predict(self._design, read_new_rows(self, X))
+        return self._model.predict(self._design, self._read(X))

@@ -103,8 +103,8 @@ class HKLClassifier(ClassPredictions):
     class_weight : dict, "balanced" or None, default=None
         Weights of the classes, which multiply ``sample_weight``; "balanced" gives every class
         the same total.
-    basis, categorical, degree, max_order, weight_base, root_weight, search, max_kernels, tol, \
-certify, refit, time_budget, random_state, verbose
+    graph, basis, categorical, degree, max_order, weight_base, root_weight, search, max_kernels, \
+tol, certify, refit, time_budget, random_state, verbose
         As for :class:`~hikernel.HKLRegressor`.
 
     Attributes
@@ -141,6 +141,7 @@ n_iter_, n_features_in_, feature_names_in_
         *,
         loss: Any = "log_loss",
         class_weight: Any = None,
+        graph: Any = None,
         basis: Any = "auto",
         categorical: Any = None,
         degree: int = 4,
@@ -159,6 +160,7 @@ n_iter_, n_features_in_, feature_names_in_
         self.alpha = alpha
         self.loss = loss
         self.class_weight = class_weight
+        self.graph = graph
         self.basis = basis
         self.categorical = categorical
         self.degree = degree

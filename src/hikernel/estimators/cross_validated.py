@@ -24,6 +24,7 @@ from hikernel.estimators.validation import (
     outside_level,
 )
 from hikernel.frames import take_rows
+from hikernel.graphs import take
 from hikernel.losses import Loss
 from hikernel.reduced import WarmStart
 from hikernel.selection import (
@@ -32,15 +33,14 @@ from hikernel.selection import (
     TrainingProblem,
     alpha_grid,
     check_folds,
+    comparable_refits,
     compute_path,
     cross_validate,
     refit,
-    refit_is_possible,
 )
 
 __all__ = ["CrossValidatedEstimator"]
 
-_AUTO_REFITS = (None, "ridge", "variables")
 _LEAST_PROOF_SECONDS = 5.0
 _PROOF_SHARE = 0.25
 """Time for the proof, as a share of what path, folds and refits took."""
@@ -81,7 +81,8 @@ class ScorerScore:
         model = self.estimator._with_model(self.problem, fitted)
         where = np.flatnonzero(self.problem.used)[rows]
         more = {} if self.weights is None else {"sample_weight": self.weights[rows]}
-        return float(self.scorer(model, take_rows(self.table, where), self.labels[where], **more))
+        some = take_rows if self.estimator.graph is None else take
+        return float(self.scorer(model, some(self.table, where), self.labels[where], **more))
 
 
 def _asks_for_weights(scorer: Any) -> bool:
@@ -106,13 +107,13 @@ class CrossValidatedEstimator(HKLEstimator):
 
     def _refits(self, problem: TrainingProblem) -> list[str | None]:
         if self.refit == "auto":
-            return list(_AUTO_REFITS) if refit_is_possible(problem) else [None]
+            return comparable_refits(problem)
         return [self.refit]
 
     def _fit_cv(
         self,
         table: Any,
-        X: FloatArray,
+        X: Any,
         y: FloatArray,
         labels: NDArray[Any],
         weights: FloatArray,
@@ -126,7 +127,7 @@ class CrossValidatedEstimator(HKLEstimator):
         self._check_refit(problem)
         kept = self._used_folds(problem, folds)
         score = self._score(problem, table, labels)
-        names = list(self.columns_.names)
+        names = list(self._names)
         unproven = replace(settings, certify="none", time_budget=None)
         grid = alpha_grid(problem, self.n_alphas, self.eps) if self.alphas is None else self.alphas
         alphas = sorted((float(a) for a in grid), reverse=True)
@@ -161,7 +162,7 @@ class CrossValidatedEstimator(HKLEstimator):
             fitted = Fitted(model, problem.design)
         self._store(problem, fitted)
         self._warn(model)
-        self.path_ = replace(path, read=self.columns_.transform)
+        self.path_ = replace(path, read=self._reader())
         self.alpha_ = start.alpha
         self.refit_ = fitted.refit
         self.cv_results_ = results.results()
@@ -170,7 +171,7 @@ class CrossValidatedEstimator(HKLEstimator):
 
     @staticmethod
     def _folds(
-        splitter: Any, X: FloatArray, y: NDArray[Any], groups: Any
+        splitter: Any, X: Any, y: NDArray[Any], groups: Any
     ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
         """Return what a splitter gives."""
         try:
@@ -201,6 +202,10 @@ class CrossValidatedEstimator(HKLEstimator):
         check_folds(problem, kept)
         return kept
 
+    def _reader(self) -> Callable[[Any], Any]:
+        """Return what turns new rows into what the design takes."""
+        return self.columns_.transform if self.graph is None else _as_it_is
+
     def _respond(self, loss: Loss) -> Callable[[FloatArray], NDArray[Any]]:
         """Return what turns f(x) into predictions."""
         return loss.predict_mean
@@ -217,3 +222,8 @@ class CrossValidatedEstimator(HKLEstimator):
         out = copy.copy(self)
         out._store(problem, fitted)
         return out
+
+
+def _as_it_is(X: Any) -> Any:
+    """Return what a graph reads for itself."""
+    return X

@@ -50,8 +50,8 @@ class HKLRegressorCV(NumberPredictions, CrossValidatedEstimator):
         selected variables up to total degree 6, while these are a dozen at most. "auto" compares
         None, "ridge" and "variables" in the same cross-validation. The certificate speaks of
         the convex problem that selected the terms, and says so.
-    basis, categorical, degree, max_order, weight_base, root_weight, search, max_kernels, tol, \
-certify, random_state, verbose
+    graph, basis, categorical, degree, max_order, weight_base, root_weight, search, max_kernels, \
+tol, certify, random_state, verbose
         As for :class:`~hikernel.HKLRegressor`; ``random_state`` also shuffles the folds.
     time_budget : float, optional
         Seconds for the proof at the end; by default a quarter of what everything before took,
@@ -100,6 +100,7 @@ loss_, history_
         scoring: Any = None,
         rule: str = "best",
         refit: str | None = "auto",
+        graph: Any = None,
         basis: Any = "auto",
         categorical: Any = None,
         degree: int = 4,
@@ -123,6 +124,7 @@ loss_, history_
         self.scoring = scoring
         self.rule = rule
         self.refit = refit
+        self.graph = graph
         self.basis = basis
         self.categorical = categorical
         self.degree = degree
@@ -182,7 +184,7 @@ class HKLClassifierCV(ClassPredictions, CrossValidatedEstimator):
         As for :class:`~hikernel.HKLClassifier`.
     class_weight : dict, "balanced" or None, default=None
         As for :class:`~hikernel.HKLClassifier`.
-    alphas, n_alphas, eps, cv, scoring, rule, refit, basis, categorical, degree, max_order, \
+    alphas, n_alphas, eps, cv, scoring, rule, refit, graph, basis, categorical, degree, max_order, \
 weight_base, root_weight, search, max_kernels, tol, certify, time_budget, n_jobs, random_state, \
 verbose
         As for :class:`~hikernel.HKLRegressorCV`. A number of folds means stratified ones, in
@@ -218,6 +220,7 @@ nodes_, graph_, bases_, columns_, loss_, history_
         scoring: Any = None,
         rule: str = "best",
         refit: str | None = "auto",
+        graph: Any = None,
         basis: Any = "auto",
         categorical: Any = None,
         degree: int = 4,
@@ -242,6 +245,7 @@ nodes_, graph_, bases_, columns_, loss_, history_
         self.scoring = scoring
         self.rule = rule
         self.refit = refit
+        self.graph = graph
         self.basis = basis
         self.categorical = categorical
         self.degree = degree

@@ -10,19 +10,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from hikernel.bases.design import Design
 from hikernel.bases.parameters import check_integer
+from hikernel.estimators.graph_input import refuse_graph
 from hikernel.estimators.validation import read_new_rows
 from hikernel.explain import Purified, effects_frame, formula, purified, terms_frame
 from hikernel.losses import LogLoss, Loss, Multinomial, Poisson
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from os import PathLike
 
     import pandas as pd
 
-    from hikernel.bases.design import Design
     from hikernel.frames import ColumnTable
-    from hikernel.selection import TermModel
+    from hikernel.selection import FittedDesign, TermModel
 
 __all__ = ["Explanations"]
 
@@ -33,13 +35,29 @@ class Explanations:
     columns_: ColumnTable
     loss_: Loss
     _model: TermModel
-    _design: Design
+    _design: FittedDesign
+
+    @property
+    def _names(self) -> Sequence[str]:
+        """Names of the columns; none with a graph."""
+        return self.columns_.names if hasattr(self, "columns_") else ()
+
+    def _read(self, X: Any) -> Any:
+        """Return new rows as the design takes them."""
+        return read_new_rows(self, X) if hasattr(self, "columns_") else X
+
+    def _columns_only(self, what: str) -> Design:
+        """Return the fitted bases, or say that a graph has none."""
+        check_is_fitted(self)
+        if not isinstance(self._design, Design):
+            refuse_graph(what)
+        return self._design
 
     @property
     def terms_(self) -> pd.DataFrame:
         """The terms with a coefficient, largest share first, a row each."""
         check_is_fitted(self)
-        return terms_frame(self._model, self.columns_.names)
+        return terms_frame(self._model, self._design, self._names)
 
     def effects(self, X: Any) -> pd.DataFrame:
         """Return what each term contributes to f(x).
@@ -60,11 +78,9 @@ class Explanations:
         import pandas as pd
 
         check_is_fitted(self)
-        rows = read_new_rows(self, X)
+        rows = self._read(X)
         index = X.index if isinstance(X, pd.DataFrame) else None
-        return effects_frame(
-            self._model, self._design, rows, self.columns_.names, self._outputs(), index
-        )
+        return effects_frame(self._model, self._design, rows, self._names, self._outputs(), index)
 
     def anova(self, X: Any, sample_weight: Any = None) -> Purified:
         """Return the functional ANOVA of f, variables independent, each distributed as in X.
@@ -83,10 +99,10 @@ class Explanations:
             ``variables_frame()`` the total share of every variable, and ``effects(X)`` the
             effects of the sets on the rows of a table.
         """
-        check_is_fitted(self)
+        design = self._columns_only("anova()")
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
         read = partial(read_new_rows, copy(self))  # a later fit must not change how it reads
-        return purified(self._model, self._design, read(X), weights, self.columns_.names, read)
+        return purified(self._model, design, read(X), weights, self.columns_.names, read)
 
     def formula(self, digits: int = 4) -> str:
         """Return f(x) as text.
@@ -102,7 +118,7 @@ class Explanations:
             Exact up to rounding for polynomial bases; other functions are named and explained. The
             last line says how predictions follow from f, where they are not f itself.
         """
-        check_is_fitted(self)
+        design = self._columns_only("formula()")
         check_integer("digits", digits, 1)
         categories = {
             m: {float(code): str(label) for code, label in enumerate(labels)}
@@ -111,7 +127,7 @@ class Explanations:
         }
         text = formula(
             self._model,
-            self._design,
+            design,
             self.columns_.names,
             digits,
             outputs=self._outputs(),

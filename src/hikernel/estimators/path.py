@@ -8,9 +8,11 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from hikernel.bases.design import Design
 from hikernel.bases.parameters import check_integer, check_optional_integer
 from hikernel.engines.protocol import FloatArray
 from hikernel.estimators.choices import choose_bases
+from hikernel.estimators.graph_input import check_graph, check_graph_data
 from hikernel.estimators.labels import Labels
 from hikernel.estimators.progress import PathProgress
 from hikernel.estimators.validation import (
@@ -37,6 +39,7 @@ def hkl_path(
     n_alphas: int = 30,
     eps: float = 1e-5,
     sample_weight: Any = None,
+    graph: Any = None,
     basis: Any = "auto",
     categorical: Any = None,
     degree: int = 4,
@@ -73,8 +76,8 @@ def hkl_path(
     certify : {"none", "auto", "exact", "statistical"}, default="none"
         As for the estimator, but a path does not bound the tail unless asked: that costs seconds
         per alpha, and is best done for the alpha one keeps.
-    basis, categorical, degree, max_order, weight_base, root_weight, search, max_kernels, tol, \
-time_budget
+    graph, basis, categorical, degree, max_order, weight_base, root_weight, search, max_kernels, \
+tol, time_budget
         As for the estimator; ``time_budget`` is for the whole path.
     random_state : int, RandomState or None, default=0
         Seed of the draws behind statistical bounds. The model does not depend on it.
@@ -108,29 +111,51 @@ time_budget
     check_number("weight_base", weight_base, above=0.0)
     check_number("root_weight", root_weight, above=0.0)
     check_alphas(alphas)
+    if graph is not None:
+        given = {"basis": basis, "categorical": categorical, "degree": degree}
+        given |= {"max_order": max_order, "weight_base": weight_base, "root_weight": root_weight}
+        check_graph(graph, {**given, "search": search})
     respond: Callable[[FloatArray], NDArray[Any]]
-    if any(loss == name or isinstance(loss, kind) for name, kind in CLASSIFICATION.items()):
-        data = check_training_data(X, y, sample_weight, categorical, labels=True)
-        labels, target = Labels.of(data.y, data.weights, loss)
+    read: Callable[[Any], Any]
+    names: list[str]
+    labelled = any(loss == name or isinstance(loss, kind) for name, kind in CLASSIFICATION.items())
+    if graph is not None:
+        rows, y, weights = check_graph_data(
+            graph, X, y, sample_weight, labels=labelled, estimator=None
+        )
+        names, read = [], _as_it_is
+    else:
+        data = check_training_data(X, y, sample_weight, categorical, labels=labelled)
+        rows, y, weights = data.X, data.y, data.weights
+        names, read = list(data.columns.names), data.columns.transform
+    if labelled:
+        labels, target = Labels.of(y, weights, loss)
         rule, respond = labels.loss, labels.choose
     else:
         rule = make_loss(loss, REGRESSION | CLASSIFICATION)
-        data = check_training_data(X, y, sample_weight, categorical)
-        target, respond = data.y, rule.predict_mean
-    columns = data.columns
-    problem = TrainingProblem.make(
-        data.X,
-        target,
-        data.weights,
-        [c.basis for c in choose_bases(basis, degree, columns, data.X, data.weights)],
-        rule,
-        max_order=max_order,
-        weight_base=weight_base,
-        root_weight=root_weight,
-    )
+        target, respond = y, rule.predict_mean
+    if graph is not None:
+        problem = TrainingProblem.of_graph(graph, rows, target, weights, rule)
+    else:
+        problem = TrainingProblem.make(
+            rows,
+            target,
+            weights,
+            [c.basis for c in choose_bases(basis, degree, data.columns, rows, weights)],
+            rule,
+            max_order=max_order,
+            weight_base=weight_base,
+            root_weight=root_weight,
+        )
+        assert isinstance(problem.design, Design)
+        warn_of_lost_columns(problem.X, problem.design, names)
     check_target_scale(problem.scale)
-    warn_of_lost_columns(problem.X, problem.design, columns.names)
     grid = alpha_grid(problem, n_alphas, eps).tolist() if alphas is None else list(alphas)
     with PathProgress(len(grid), enabled=verbose > 0) as progress:
-        path = compute_path(problem, grid, settings, list(columns.names), respond, progress)
-    return replace(path, read=columns.transform)
+        path = compute_path(problem, grid, settings, names, respond, progress)
+    return replace(path, read=read)
+
+
+def _as_it_is(X: Any) -> Any:
+    """Return what a graph reads for itself."""
+    return X

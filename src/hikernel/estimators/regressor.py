@@ -53,6 +53,11 @@ class HKLRegressor(NumberPredictions):
         count less), "quantile" (the median), "poisson" (counts, with a logarithmic link), or an
         object with its parameter from :mod:`hikernel.losses`: ``Quantile(0.9)``, ``Huber(0.5)``,
         ``EpsilonInsensitive(0.1)``, the last two in units of the spread of y.
+    graph : KernelGraph or another graph of :mod:`hikernel.graphs`, optional
+        A directed acyclic graph of kernels in place of the columns and their bases: flat multiple
+        kernel learning, trees, strings, point clouds, anything with kernels. ``X`` is then what
+        the graph takes, every node can be scored and the certificate is exact; ``basis`` to
+        ``search`` below are left at their defaults.
     basis : str, Basis, or mapping, default="auto"
         One-variable decomposition of the columns of numbers. "auto" looks at each of them:
         "orthonormal" (orthonormal polynomials), "asinh" (the same of asinh x) where it is skewed
@@ -174,6 +179,7 @@ class HKLRegressor(NumberPredictions):
         alpha: float = 0.01,
         *,
         loss: Any = "squared_error",
+        graph: Any = None,
         basis: Any = "auto",
         categorical: Any = None,
         degree: int = 4,
@@ -191,6 +197,7 @@ class HKLRegressor(NumberPredictions):
     ) -> None:
         self.alpha = alpha
         self.loss = loss
+        self.graph = graph
         self.basis = basis
         self.categorical = categorical
         self.degree = degree

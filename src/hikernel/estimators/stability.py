@@ -187,6 +187,11 @@ def _check_estimator(estimator: object) -> None:
             "stability_selection needs an HKLRegressor or HKLClassifier, whose terms it counts; "
             f"got {estimator!r}."
         )
+    if estimator.graph is not None:
+        raise ValueError(
+            "stability_selection counts terms of the columns of a table, and this estimator has a "
+            "graph in place of columns; leave graph out."
+        )
 
 
 def _without_extras(estimator: HKLEstimator) -> HKLEstimator:

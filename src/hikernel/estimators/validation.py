@@ -29,9 +29,11 @@ __all__ = [
     "check_choice",
     "check_number",
     "check_search",
+    "check_target",
     "check_target_scale",
     "check_training_data",
     "check_verbose",
+    "check_weights",
     "outside_level",
     "read_new_rows",
     "warn_of_lost_columns",
@@ -166,12 +168,12 @@ def check_training_data(
         )
     columns = ColumnTable.fit(raw, categorical=categorical)
     matrix = columns.transform(raw)
-    target = _check_target(y, labels, estimator)
+    target = check_target(y, labels, estimator)
     check_consistent_length(matrix, target)
-    return TrainingData(columns, matrix, target, _check_weights(matrix, sample_weight))
+    return TrainingData(columns, matrix, target, check_weights(matrix, sample_weight))
 
 
-def _check_target(y: Any, labels: bool, estimator: Any) -> NDArray[Any]:
+def check_target(y: Any, labels: bool, estimator: Any) -> NDArray[Any]:
     """Return y as float64, or as labels of any type, shape (n,)."""
     _refuse_missing(y, "label" if labels else "value")
     remedy = "use HKLClassifier" if estimator is not None else 'choose loss="log_loss"'
@@ -222,7 +224,8 @@ def _check_count(name: str, given: int, expected: int) -> None:
         )
 
 
-def _check_weights(X: FloatArray, sample_weight: Any) -> FloatArray:
+def check_weights(X: FloatArray, sample_weight: Any) -> FloatArray:
+    """Return weights of the rows of X, zero or positive, the largest one."""
     with _text_explained("sample_weight", "weights are numbers, one for each row"):
         weights = np.asarray(_check_sample_weight(sample_weight, X, dtype=np.float64))
     if np.any(weights < 0):

@@ -14,8 +14,7 @@ import numpy as np
 
 from hikernel.bases.design import Design
 from hikernel.engines.protocol import FloatArray, Node
-from hikernel.graphs import node_degree, node_order, term_names
-from hikernel.selection import TermModel
+from hikernel.selection import FittedDesign, TermModel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,16 +65,16 @@ def kept_terms(model: TermModel) -> KeptTerms:
     return KeptTerms([model.nodes[i] for i in positions], [blocks[i] for i in positions], positions)
 
 
-def term_effects(model: TermModel, design: Design, X: FloatArray) -> FloatArray:
+def term_effects(model: TermModel, design: FittedDesign, X: Any) -> FloatArray:
     """Return <coef_t, Phi_t(x)> for the rows x of X and every kept term t.
 
     Parameters
     ----------
     model : TermModel
         The model.
-    design : Design
-        Its fitted bases.
-    X : ndarray of shape (n, p)
+    design : FittedDesign
+        Its fitted bases, or the kernels of its graph.
+    X : ndarray of shape (n, p), or rows of the graph
         Rows, as for ``model.predict``.
 
     Returns
@@ -93,6 +92,11 @@ def term_effects(model: TermModel, design: Design, X: FloatArray) -> FloatArray:
     """
     kept = kept_terms(model)
     outputs = model.coef.shape[1:]
+    if not isinstance(design, Design):
+        parts = zip(kept.nodes, kept.blocks, strict=True)
+        none = design.predict([], model.coef[:0], X)[:, None]
+        values = [design.predict([node], block, X)[:, None] for node, block in parts]
+        return np.concatenate([none[:, :0], *values], axis=1)
     per_row = sum(sum(design.bases[m].widths) for m in kept.variables) + 1
     per_row += 2 * sum(len(block) for block in kept.blocks)
     step = max(1, _CHUNK_NUMBERS // per_row)
@@ -116,8 +120,8 @@ def term_effects(model: TermModel, design: Design, X: FloatArray) -> FloatArray:
 
 def effects_frame(
     model: TermModel,
-    design: Design,
-    X: FloatArray,
+    design: FittedDesign,
+    X: Any,
     names: Sequence[str],
     outputs: Sequence[object] | None = None,
     index: pd.Index[Any] | None = None,
@@ -145,8 +149,8 @@ def effects_frame(
     import pandas as pd
 
     effects = term_effects(model, design, X)
-    terms = ["intercept", *term_names(kept_terms(model).nodes, names)]
-    values = np.empty((len(X), len(terms), *effects.shape[2:]))
+    terms = ["intercept", *design.terms(kept_terms(model).nodes, names)["term"]]
+    values = np.empty((len(effects), len(terms), *effects.shape[2:]))
     values[:, 0] = model.intercept
     values[:, 1:] = effects
     if values.ndim == 2:
@@ -155,12 +159,12 @@ def effects_frame(
     columns = pd.MultiIndex.from_tuples(
         [(label, term) for label in labels for term in terms], names=["output", "term"]
     )
-    flat = np.swapaxes(values, 1, 2).reshape(len(X), len(columns))
+    flat = np.swapaxes(values, 1, 2).reshape(len(effects), len(columns))
     return pd.DataFrame(flat, index=index, columns=columns)
 
 
 def terms_frame(
-    model: TermModel, names: Sequence[str], anova: Purified | None = None
+    model: TermModel, design: FittedDesign, names: Sequence[str], anova: Purified | None = None
 ) -> pd.DataFrame:
     """Return the kept terms, the largest share first.
 
@@ -168,6 +172,8 @@ def terms_frame(
     ----------
     model : TermModel
         The model.
+    design : FittedDesign
+        Its fitted bases, or the kernels of its graph.
     names : sequence of str
         Names of the variables.
     anova : Purified, optional
@@ -176,7 +182,8 @@ def terms_frame(
     Returns
     -------
     DataFrame
-        Columns term, variables (tuple of names), order, degree, width, norm, share (variance of
+        Columns term, variables (tuple of names), order, degree (depth in place of these three for
+        a graph), width, norm, share (variance of
         the term on the training rows over the sum of these) and, on request, set_share: the
         share of the purified effect of exactly these variables, to which all terms that contain
         them contribute.
@@ -185,16 +192,16 @@ def terms_frame(
 
     kept = kept_terms(model)
     frame = pd.DataFrame(
-        {
-            "term": term_names(kept.nodes, names),
-            "variables": [tuple(names[m] for m, _ in node) for node in kept.nodes],
-            "order": [node_order(node) for node in kept.nodes],
-            "degree": [node_degree(node) for node in kept.nodes],
+        design.terms(kept.nodes, names)
+        | {
             "width": model.widths[kept.positions],
             "norm": model.norms[kept.positions],
             "share": model.shares[kept.positions],
         }
     )
+    if isinstance(design, Design):
+        variables = [tuple(names[m] for m, _ in node) for node in kept.nodes]
+        frame.insert(1, "variables", variables)
     if anova is not None:
         shares = dict(zip(anova.sets, anova.shares(), strict=True))
         frame["set_share"] = [shares.get(tuple(m for m, _ in node), 0.0) for node in kept.nodes]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from hikernel.engines.protocol import FloatArray
-from hikernel.graphs.node import ROOT, Node
+from hikernel.graphs.node import ROOT, Node, node_degree
 
 __all__ = ["Grid", "geometric_weights"]
 
@@ -137,6 +137,10 @@ class Grid:
             for levels in itertools.product(*ranges)
         ]
 
+    def depth(self, node: Node) -> int:
+        """Return the sum of the levels, the length of every way from the root."""
+        return node_degree(node)
+
     def hull(self, nodes: Iterable[Node]) -> set[Node]:
         """Return the union of the ancestors of the nodes."""
         out: set[Node] = set()
@@ -194,10 +198,6 @@ class Grid:
                 sums[j, j:] = np.cumsum(d[j:]) ** -2.0
             out.append(sums)
         return out
-
-    def level_scales(self) -> list[FloatArray]:
-        """Return factors with which the sum of a node is |a_w|^2 of that node alone."""
-        return [np.eye(len(weights)) for weights in self.level_weights]
 
     def own_scales(self) -> list[FloatArray]:
         """Return factors with which the sum of the root is that of |a_w|^2 / prod_m d_{m,w_m}^2.

@@ -97,6 +97,11 @@ def estimator_state(estimator: Any, *, dual_coef: bool = True) -> dict[str, Any]
             "pipeline or search by itself, or use pickle or joblib."
         )
     check_is_fitted(estimator)
+    if estimator.graph is not None:
+        raise ValueError(
+            "This model was fitted on a graph of kernels, whose functions and matrices a file "
+            "without pickle cannot hold; use pickle or joblib, or keep hull_, coef_ and intercept_."
+        )
     model = estimator._model
     if not dual_coef:
         model = replace(model, dual_coef=model.dual_coef[:0].copy())

@@ -26,6 +26,9 @@ _LISTS = ("alphas", "categorical")
 _FOR_FITS_ALONE = (*_LISTS, "cv", "scoring")
 """Parameters that a file may leave out: what they did is in the fitted model."""
 
+_NEVER_KEPT = "graph"
+"""A parameter that no file has: models of a graph of kernels are not saved."""
+
 
 def kept_params(estimator: Any) -> dict[str, Any]:
     """Return the parameters of an estimator that go into its file.
@@ -51,6 +54,7 @@ def kept_params(estimator: Any) -> dict[str, Any]:
         For every parameter that is not kept.
     """
     params: dict[str, Any] = estimator.get_params(deep=False)
+    params.pop(_NEVER_KEPT)
     params["random_state"] = _seed(params["random_state"])
     for name in _LISTS:
         if name in params:
@@ -65,8 +69,9 @@ def kept_params(estimator: Any) -> dict[str, Any]:
 
 def check_params(cls: type[Any], params: Mapping[str, Any]) -> None:
     """Raise unless these are the parameters of an estimator, of types that a file may hold."""
-    if set(params) != set(cls._get_param_names()):
-        wrong = sorted(set(params) ^ set(cls._get_param_names()))
+    expected = set(cls._get_param_names()) - {_NEVER_KEPT}
+    if set(params) != expected:
+        wrong = sorted(set(params) ^ expected)
         raise ContentError(f"the parameters of {cls.__name__} are wrong: {shown(wrong)}")
     for name, value in params.items():
         if not _can_be_kept(name, value):

@@ -80,8 +80,12 @@ class Form(Protocol):
         """Return the feature columns of some nodes, given and returned as positions."""
         ...
 
-    def node_sums(self, x: FloatArray) -> FloatArray:
-        """Return the sum of a vector over the columns of each node, shape (m,)."""
+    def squares(self, x: FloatArray) -> FloatArray:
+        """Return the squared norm of each node's coordinates, shape (m,)."""
+        ...
+
+    def inner(self, x: FloatArray, z: FloatArray) -> float:
+        """Return the inner product of two vectors of coordinates."""
         ...
 
     def restrict(self, nodes: IndexArray) -> Form:
@@ -156,9 +160,13 @@ class PrimalForm:
         """Return the feature columns of some nodes."""
         return self._blocks.columns(nodes)
 
-    def node_sums(self, x: FloatArray) -> FloatArray:
-        """Sum a vector over the columns of each node."""
-        return self._blocks.sum(x)
+    def squares(self, x: FloatArray) -> FloatArray:
+        """Return the squared norm of each node's columns."""
+        return self._blocks.sum(x**2)
+
+    def inner(self, x: FloatArray, z: FloatArray) -> float:
+        """Return x'z."""
+        return float(x @ z)
 
     def restrict(self, nodes: IndexArray) -> PrimalForm:
         """Return the form of some of the nodes."""
@@ -232,9 +240,13 @@ class DualForm:
         """Return the feature columns of some nodes."""
         return self._blocks.columns(nodes)
 
-    def node_sums(self, x: FloatArray) -> FloatArray:
-        """Sum a vector over the columns of each node."""
-        return self._blocks.sum(x)
+    def squares(self, x: FloatArray) -> FloatArray:
+        """Return the squared norm of each node's columns."""
+        return self._blocks.sum(x**2)
+
+    def inner(self, x: FloatArray, z: FloatArray) -> float:
+        """Return x'z."""
+        return float(x @ z)
 
     def restrict(self, nodes: IndexArray) -> Form:
         """Return the form of some of the nodes: primal when they have fewer columns than rows."""

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hikernel.engines.protocol import Engine, FloatArray, Node
+from hikernel.engines.protocol import Engine, FloatArray, Vertex
 from hikernel.losses import Loss
 from hikernel.reduced.forms import Form, IndexArray
 from hikernel.reduced.outputs import OutputForms
@@ -85,7 +85,7 @@ class ModelProblem(ReducedProblem):
         engine: Engine,
         graph: SupportsAncestors,
         y: FloatArray,
-        nodes: list[Node],
+        nodes: list[Vertex],
         loss: Loss,
         *,
         form: FormName = "auto",

@@ -68,11 +68,16 @@ class OutputForms:
             offset += form.n_columns
         return np.concatenate(out)
 
-    def node_sums(self, x: FloatArray) -> FloatArray:
-        """Sum a vector over the columns of each node."""
+    def squares(self, x: FloatArray) -> FloatArray:
+        """Return the squared norm of each node's coordinates, of all outputs."""
         parts = self._split(x)
-        sums = [form.node_sums(part) for form, part in zip(self._forms, parts, strict=True)]
+        sums = [form.squares(part) for form, part in zip(self._forms, parts, strict=True)]
         return np.asarray(np.sum(sums, axis=0))
+
+    def inner(self, x: FloatArray, z: FloatArray) -> float:
+        """Return the inner product, added over the outputs."""
+        parts = zip(self._forms, self._split(x), self._split(z), strict=True)
+        return sum(form.inner(a, b) for form, a, b in parts)
 
     def restrict(self, nodes: IndexArray) -> OutputForms:
         """Return the form of some of the nodes."""

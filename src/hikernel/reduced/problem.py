@@ -8,10 +8,12 @@ from typing import Literal, Self
 
 import numpy as np
 
+from hikernel.engines.kernels import KernelOperator
 from hikernel.engines.memory import require_memory
-from hikernel.engines.protocol import Engine, FloatArray, Node
+from hikernel.engines.protocol import Engine, FloatArray, Vertex
 from hikernel.engines.threads import one_blas_thread
 from hikernel.reduced.forms import DualForm, Form, IndexArray, PrimalForm
+from hikernel.reduced.kernel_form import KernelForm
 from hikernel.reduced.newton import solve_reduced
 from hikernel.reduced.result import ReducedSolution, WarmStart
 from hikernel.reduced.variational import HullMap, SupportsAncestors
@@ -39,10 +41,11 @@ class ReducedProblem(ABC):
         The graph the nodes come from.
     y : ndarray of shape (n,) or (n, k)
         The target.
-    nodes : sequence of Node
+    nodes : sequence of nodes
         An ancestor-closed hull.
     form : {"auto", "primal", "dual"}
-        The R x R or the n x n form; "auto" takes the smaller one.
+        The R x R or the n x n form; "auto" takes the smaller one. Where a node is known by its
+        Gram matrix there is only the latter.
     """
 
     def __init__(
@@ -50,7 +53,7 @@ class ReducedProblem(ABC):
         engine: Engine,
         graph: SupportsAncestors,
         y: FloatArray,
-        nodes: Sequence[Node],
+        nodes: Sequence[Vertex],
         *,
         form: FormName = "auto",
     ) -> None:
@@ -58,11 +61,12 @@ class ReducedProblem(ABC):
         self._graph = graph
         self._y = y
         self._form_name = form
-        self.nodes: list[Node] = []
+        self.nodes: list[Vertex] = []
         self._widths: list[int] = []
         self.means = np.empty(0)
         self.constant_columns = np.empty(0, dtype=bool)
         self._hull: HullMap | None = None
+        self._kernels: KernelOperator | None = None
         self.extend(nodes)
 
     @abstractmethod
@@ -89,14 +93,32 @@ class ReducedProblem(ABC):
     @property
     def uses_dual_form(self) -> bool:
         """Whether the n x n form is in use."""
+        if self._kernels is not None:
+            return True
         if self._form_name == "auto":
             return self.n_columns > self._engine.n_rows
         return self._form_name == "dual"
 
     def node_squares(self, columns: FloatArray) -> FloatArray:
-        """Return the squared norm of each node's block of columns (of all outputs), shape (m,)."""
+        """Return the squared norm of each node's coordinates (of all outputs), shape (m,)."""
+        if self._kernels is not None:
+            return self._kernels.squares(columns)
         squares = columns**2 if columns.ndim == 1 else np.sum(columns**2, axis=1)
         return np.asarray(np.add.reduceat(squares, self.starts))
+
+    def rounded_up_squares(self, vector: FloatArray) -> FloatArray:
+        """Return |Phi_w' vector|^2 plus a bound on its rounding error, for a vector of sum zero.
+
+        Shape (m,).
+        """
+        if self._kernels is not None:
+            return self._kernels.score_squares(vector, rounded_up=True)
+        scores = np.abs(self._engine.correlate(self.nodes, vector))
+        margin = (self._engine.n_rows + 64) * np.finfo(float).eps
+        scores += margin * self._engine.correlate(self.nodes, vector, absolute=True)
+        # A constant column has no score but rounding.
+        scores[self.constant_columns] = 0.0
+        return self.node_squares(scores)
 
     def columns_of(self, index: Sequence[int]) -> IndexArray:
         """Return the feature columns of some nodes, given by position."""
@@ -104,7 +126,7 @@ class ReducedProblem(ABC):
         parts = [np.arange(starts[i], starts[i] + self._widths[i]) for i in index]
         return np.concatenate(parts).astype(np.intp)
 
-    def extend(self, nodes: Sequence[Node]) -> None:
+    def extend(self, nodes: Sequence[Vertex]) -> None:
         """Append nodes, whose parents are there already or among them."""
         fresh = list(nodes)
         known = set(self.nodes)
@@ -127,9 +149,10 @@ class ReducedProblem(ABC):
         self._widths = self._widths + widths
         self.means = np.concatenate([self.means, means])
         self._hull = None
+        self._kernels = self._engine.kernel_operator(self.nodes)
         self._on_extend(n_old)
 
-    def restrict(self, keep: Sequence[Node]) -> Self:
+    def restrict(self, keep: Sequence[Vertex]) -> Self:
         """Return the problem on a smaller hull."""
         chosen = set(keep)
         index = [i for i, node in enumerate(self.nodes) if node in chosen]
@@ -141,6 +164,7 @@ class ReducedProblem(ABC):
         out.means = self.means[columns]
         out.constant_columns = self.constant_columns[columns]
         out._hull = None
+        out._kernels = self._engine.kernel_operator(out.nodes)
         out._on_restrict(columns)
         return out
 
@@ -160,6 +184,8 @@ class ReducedProblem(ABC):
         ``target`` must have weighted mean zero, ``means`` are the weighted means of the columns;
         ``gram`` is None for the dual form.
         """
+        if self._kernels is not None:
+            return KernelForm(self._kernels, weights, target)
         if gram is None:
             root = np.sqrt(weights)
             features = self._engine.features(self.nodes)
@@ -208,8 +234,8 @@ class SquaredProblem(ReducedProblem):
 
     def _moments(
         self,
-        left: Sequence[Node],
-        right: Sequence[Node],
+        left: Sequence[Vertex],
+        right: Sequence[Vertex],
         left_means: FloatArray,
         right_means: FloatArray,
     ) -> FloatArray:

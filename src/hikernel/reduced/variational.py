@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from hikernel.engines.protocol import FloatArray, Node
+from hikernel.engines.protocol import FloatArray, Vertex
 from hikernel.reduced.linalg import matmul, matvec
 
 __all__ = ["THETA_FLOOR", "DualNormBound", "HullMap", "SupportsAncestors"]
@@ -34,11 +34,11 @@ THETA_FLOOR = 1e-100
 class SupportsAncestors(Protocol):
     """What the reduced problem needs to know of a graph."""
 
-    def ancestors(self, node: Node) -> list[Node]:
+    def ancestors(self, node: Vertex) -> list[Vertex]:
         """Return A(v), v included."""
         ...
 
-    def weights(self, nodes: Sequence[Node]) -> FloatArray:
+    def weights(self, nodes: Sequence[Vertex]) -> FloatArray:
         """Return d_v of the nodes."""
         ...
 
@@ -56,13 +56,13 @@ class HullMap:
 
     Parameters
     ----------
-    nodes : sequence of Node
+    nodes : sequence of nodes
         The hull, in the order that all vectors of length m below have.
     graph : SupportsAncestors
         The graph they come from.
     """
 
-    def __init__(self, nodes: Sequence[Node], graph: SupportsAncestors) -> None:
+    def __init__(self, nodes: Sequence[Vertex], graph: SupportsAncestors) -> None:
         self.nodes = list(nodes)
         index = {node: i for i, node in enumerate(self.nodes)}
         rows: list[int] = []

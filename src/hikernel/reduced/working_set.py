@@ -85,7 +85,7 @@ def _first_guess(
         return support
     coef = np.zeros(form.n_columns)
     coef[form.columns(index)] = solved.coef
-    squares = form.node_sums(form.scores(coef, alpha) ** 2)
+    squares = form.squares(form.scores(coef, alpha))
     level = (_NEAR * part.norm(solved.coef_squares)) ** 2
     return hull.closure(support | (squares > level * hull.weights**2))
 
@@ -137,10 +137,10 @@ def _extend_proof(
     inside: NDArray[np.bool_],
 ) -> tuple[ReducedSolution, NDArray[np.bool_]]:
     """Return the solution with a bound for the whole hull, and the nodes that spoil it."""
-    squares = form.node_sums(solution.scores**2)
+    squares = form.squares(solution.scores)
     # loss and fit of the working set's solution, from beta and a alone.
-    penalty = float(solution.coef @ solution.scores)
-    norm = hull.norm(form.node_sums(solution.coef**2))
+    penalty = form.inner(solution.coef, solution.scores)
+    norm = hull.norm(form.squares(solution.coef))
     loss = solution.objective - 0.5 * alpha * norm**2
     fit = 2.0 * loss + alpha * penalty
     curve = QuadraticCurve(fit, 2.0 * loss)

@@ -16,16 +16,17 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hikernel.engines.protocol import FloatArray, Node
-from hikernel.search.problem import NOT_BOUNDED, RISK, Budget, SearchProblem, TailMode
-from hikernel.search.state import SolvedHull, score_squares
+from hikernel.search.growth import TailBound
+from hikernel.search.problem import RISK, Budget, SearchProblem, TailMode
+from hikernel.search.state import SolvedHull
 
-__all__ = ["TailBound", "bound_tail"]
+__all__ = ["bound_tail"]
 
 Support = tuple[int, ...]
 
@@ -35,41 +36,6 @@ _EXPLORE_PREFIXES = 2000
 """Prefixes whose extensions are scored together."""
 
 _OUT_OF_TIME = "The proof ran out of its time budget."
-
-
-@dataclass(frozen=True)
-class TailBound:
-    """What is known of the nodes outside the hull.
-
-    Attributes
-    ----------
-    value : float
-        Bound on Omega*^2 outside (together with the hull where kappa is shared).
-    kind : {"exact", "statistical", "none"}
-        How all of the graph is covered, if it is.
-    reason : str
-        Why it is what it is.
-    n_explored : int
-        Nodes outside the hull that were scored.
-    violators : list of Node
-        Explored nodes that violate the optimality conditions, worst first.
-    """
-
-    value: float
-    kind: str
-    reason: str
-    n_explored: int
-    violators: list[Node] = field(default_factory=list)
-
-    @classmethod
-    def unknown(cls) -> TailBound:
-        """Return the bound of a search that was not asked for one."""
-        return cls(
-            np.inf,
-            "none",
-            NOT_BOUNDED,
-            0,
-        )
 
 
 SharedBound = Callable[[SolvedHull, Sequence[Node]], float]
@@ -199,7 +165,7 @@ class _TailSearch:
         weights = np.array([self._product_weight(v) for v in nodes])
         # What is taken off must not be too large. With u the computed and r the rounded-up square
         # of a score, 2 u - r is at most its true value.
-        hull = 2.0 * score_squares(self._problem, nodes, alpha) - self._solved.own_squares
+        hull = 2.0 * self._problem.engine.score_squares(nodes, alpha) - self._solved.own_squares
         singles = self._problem.engine.extension_squares([()], alpha)[0] / self._pair_weights**2
         outside = [(pair,) not in self._hull for pair in self._pairs]
         known = float(np.sum(hull / weights**2))

@@ -12,33 +12,17 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from hikernel.engines.protocol import Node
-from hikernel.graphs import ROOT, node_degree
-from hikernel.reduced import HullMap, ReducedProblem, WarmStart
-from hikernel.search.bound import TailBound, bound_tail
-from hikernel.search.certificate import Certificate
-from hikernel.search.problem import (
-    RISK,
-    SOLVE_SHARE,
-    Budget,
-    Certify,
-    SearchProblem,
-    too_many_kernels,
-)
-from hikernel.search.prune import prune
+from hikernel.graphs import ROOT
+from hikernel.reduced import WarmStart
+from hikernel.search.bound import bound_tail
+from hikernel.search.growth import HullSearch, TailBound
+from hikernel.search.problem import Budget, Certify, SearchProblem
 from hikernel.search.screen import PairScreen
-from hikernel.search.state import (
-    SearchResult,
-    SearchStep,
-    SolvedHull,
-    StepCallback,
-    score_squares,
-    solve_hull,
-)
+from hikernel.search.state import SearchResult, SolvedHull, StepCallback
 
 __all__ = ["lookahead_search"]
 
@@ -49,12 +33,6 @@ _LOOK_PREFIXES = 2048
 """Prefixes whose extensions are held at a time."""
 _MOST_VIOLATORS = 5000
 """Violators of one product that are remembered; more than are settled together."""
-_SETTLED = 2000
-"""Nodes that a shared kappa is tried on at most."""
-_BATCH = 10
-"""Violators let in per round, at least."""
-_SETTLE_ROUNDS = 100
-"""Rounds in which a shared kappa may settle what violates alone."""
 
 
 def lookahead_search(
@@ -86,7 +64,7 @@ def lookahead_search(
     return _Lookahead(problem, tol, budget, certify, callback).run(start)
 
 
-class _Lookahead:
+class _Lookahead(HullSearch[SearchProblem]):
     def __init__(
         self,
         problem: SearchProblem,
@@ -95,12 +73,8 @@ class _Lookahead:
         certify: Certify,
         callback: StepCallback | None,
     ) -> None:
-        self._problem = problem
-        self._tol = tol
-        self._budget = budget
+        super().__init__(problem, tol, budget, callback)
         self._mode = problem.tail_mode(certify)
-        self._callback = callback
-        self._history: list[Certificate] = []
         self._pairs = problem.engine.level_pairs
         self._pair_weights = np.array([problem.graph.weight((pair,)) for pair in self._pairs])
         n, n_levels = problem.engine.n_rows, len(self._pairs)
@@ -132,21 +106,6 @@ class _Lookahead:
             attempt += 1
             bound = self._bound(solved, attempt)
         return self._result(solved, bound, reason)
-
-    def _exhausted(self, solved: SolvedHull) -> str:
-        """Return why no further node may come in, or nothing if some may."""
-        if len(solved.problem.nodes) >= self._budget.max_kernels:
-            return too_many_kernels(self._budget.max_kernels)
-        return "The search ran out of its time budget." if self._budget.is_spent() else ""
-
-    def _solve(self, reduced: ReducedProblem, warm: WarmStart | None) -> SolvedHull:
-        return solve_hull(
-            self._problem,
-            reduced,
-            tol=self._tol,
-            solve_tol=SOLVE_SHARE * self._tol,
-            warm=warm,
-        )
 
     def _hunt(self, solved: SolvedHull) -> tuple[SolvedHull, str]:
         """Grow J until nothing that is scored violates; return why it ended early, if it did."""
@@ -219,66 +178,6 @@ class _Lookahead:
             found[tuple(sorted((*prefixes[i], self._pairs[j])))] = float(squares[i, j])
         return [float(x) for x in np.fmax.reduce(squares, axis=1, initial=0.0)]
 
-    def _unsettled(self, solved: SolvedHull, found: dict[Node, float]) -> list[Node]:
-        """Return the violators that a shared kappa does not settle, worst first."""
-        if not found:
-            return []
-        worst = sorted(found, key=lambda node: -found[node])
-        hull = solved.problem.nodes
-        inside = set(hull)
-        extra = sorted(self._problem.graph.hull(worst) - inside, key=node_degree)
-        if len(extra) <= _SETTLED:
-            bound = self._shared_bound(solved, extra)
-            if bound <= solved.level:
-                return []
-        return worst
-
-    def _shared_bound(self, solved: SolvedHull, extra: Sequence[Node]) -> float:
-        """Return the dual norm bound over J and some explored nodes with the best kappa found."""
-        if not extra:
-            return solved.inside
-        problem = self._problem
-        nodes = [*solved.problem.nodes, *extra]
-        squares = np.concatenate(
-            [
-                solved.own_squares,
-                score_squares(problem, extra, solved.dual.alpha, rounded_up=True),
-            ]
-        )
-        hull = HullMap(nodes, problem.graph)
-        eta = 1e-9 / (hull.size * hull.weights**2)
-        eta[: len(solved.problem.nodes)] += solved.solution.eta
-        return hull.refine_dual_norm(squares, eta, rounds=_SETTLE_ROUNDS, enough=solved.level).value
-
-    def _grow(self, solved: SolvedHull, violators: Sequence[Node]) -> SolvedHull:
-        """Let the worst violators in with their hulls, and solve."""
-        reduced = solved.problem
-        inside = set(reduced.nodes)
-        room = self._budget.max_kernels - len(inside)
-        batch = max(_BATCH, len(inside) // 4)
-        fresh: dict[Node, None] = {}
-        for node in violators[:batch]:
-            wanted = [v for v in self._problem.graph.hull([node]) if v not in inside]
-            new = [v for v in wanted if v not in fresh]
-            if len(fresh) + len(new) > room:
-                continue
-            fresh.update(dict.fromkeys(sorted(new, key=node_degree)))
-        if not fresh:
-            # Not even one hull fits: fill what room there is from its top.
-            top = sorted(self._problem.graph.hull(violators[:1]) - inside, key=node_degree)
-            fresh.update(dict.fromkeys(top[:room]))
-        reduced.extend(list(fresh))
-        return self._solve(reduced, solved.solution.warm_start)
-
-    def _drop_idle(self, solved: SolvedHull, allowed: float) -> SolvedHull:
-        return prune(
-            self._problem,
-            solved,
-            allowed=allowed,
-            tol=self._tol,
-            solve_tol=SOLVE_SHARE * self._tol,
-        )
-
     def _bound(self, solved: SolvedHull, attempt: int) -> TailBound:
         """Bound everything outside J."""
         if self._mode == "none":
@@ -286,33 +185,3 @@ class _Lookahead:
         return bound_tail(
             self._problem, solved, self._budget, self._shared_bound, self._mode, attempt
         )
-
-    def _certificate(self, solved: SolvedHull, bound: TailBound, reason: str) -> Certificate:
-        norm = max(solved.inside, bound.value)
-        return Certificate(
-            objective=solved.objective,
-            dual_bound=min(solved.dual.value(norm), solved.objective),
-            tol=self._tol,
-            kind=bound.kind,
-            reason=reason or bound.reason,
-            n_vertices=self._problem.graph.n_vertices,
-            n_explored=len(solved.problem.nodes) + bound.n_explored,
-            n_kernels=len(solved.problem.nodes),
-            confidence=1.0 - RISK if bound.kind == "statistical" else 1.0,
-        )
-
-    def _report(self, solved: SolvedHull) -> None:
-        certificate = self._certificate(solved, TailBound.unknown(), "")
-        self._history.append(certificate)
-        if self._callback is not None:
-            nodes = list(solved.problem.nodes)
-            self._callback(SearchStep(nodes, [], solved.solution, solved.dual, certificate))
-
-    def _result(self, solved: SolvedHull, bound: TailBound, reason: str) -> SearchResult:
-        certificate = self._certificate(solved, bound, reason)
-        self._history.append(certificate)
-        if certificate.certified:
-            # A dual bound stays valid for every primal point: drop what only the proof needed.
-            solved = self._drop_idle(solved, certificate.dual_bound / (1.0 - self._tol))
-            certificate = replace(certificate, objective=solved.objective)
-        return SearchResult.of(solved, certificate, self._history)

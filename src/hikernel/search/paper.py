@@ -32,7 +32,6 @@ from hikernel.search.state import (
     SearchStep,
     SolvedHull,
     StepCallback,
-    score_squares,
     solve_hull,
 )
 
@@ -107,7 +106,7 @@ class _PaperSearch:
         problem, dual, level = self._problem, solved.dual, solved.level
         nodes = list(solved.problem.nodes)
         frontier = problem.graph.sources_of_complement(nodes)
-        squares = score_squares(problem, frontier, dual.alpha)
+        squares = problem.engine.score_squares(frontier, dual.alpha)
         scores = squares / problem.graph.weights(frontier) ** 2
         self._explored.update(nodes, frontier)
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, Protocol
 
-from hikernel.engines.protocol import Engine, FloatArray, Node
+from hikernel.engines.protocol import Engine, FloatArray, GridEngine, Node, Vertex
 from hikernel.engines.sketch import sketched_bounds
 from hikernel.graphs import ROOT, Grid
 from hikernel.losses import Loss, SquaredError, balanced
 from hikernel.reduced import LossProblem, ReducedProblem, SquaredProblem
 from hikernel.reduced.problem import FormName
+from hikernel.reduced.variational import SupportsAncestors
 from hikernel.search.certificate import DualPoint
 from hikernel.search.screen import PairScreen
 
@@ -21,7 +23,9 @@ __all__ = [
     "SOLVE_SHARE",
     "Budget",
     "Certify",
+    "HullProblem",
     "SearchProblem",
+    "SupportsHulls",
     "too_many_kernels",
 ]
 
@@ -99,15 +103,32 @@ class Measured:
     dual: DualPoint
 
 
+class SupportsHulls(SupportsAncestors, Protocol):
+    """What every search needs to know of a graph."""
+
+    @property
+    def n_vertices(self) -> int:
+        """Number of vertices, a Python int."""
+        ...
+
+    def hull(self, nodes: Iterable[Vertex]) -> set[Vertex]:
+        """Return the union of the ancestors of the nodes."""
+        ...
+
+    def depth(self, node: Vertex) -> int:
+        """Return a number that is larger than that of any other ancestor."""
+        ...
+
+
 @dataclass(frozen=True)
-class SearchProblem:
+class HullProblem:
     """min over the whole graph of (1/n) sum loss + (lambda/2) Omega^2.
 
     Attributes
     ----------
     engine : Engine
         The rows.
-    graph : Grid
+    graph : SupportsHulls
         The graph.
     y : ndarray of shape (n,) or (n, k)
         The target.
@@ -117,29 +138,23 @@ class SearchProblem:
         The loss.
     form : {"auto", "primal", "dual"}
         Form of the reduced problems.
-    seed : int
-        Of the draws behind statistical bounds.
-    screen : PairScreen, optional
-        Bounds on pairs that problems with the same rows and graph share.
     """
 
     engine: Engine
-    graph: Grid
+    graph: SupportsHulls
     y: FloatArray
     strength: float
     loss: Loss = field(default_factory=SquaredError)
     form: FormName = "auto"
-    seed: int = 0
-    screen: PairScreen | None = None
 
-    def reduced(self, nodes: list[Node]) -> ReducedProblem:
+    def reduced(self, nodes: list[Vertex]) -> ReducedProblem:
         """Return the reduced problem on a hull."""
         if isinstance(self.loss, SquaredError):
             return SquaredProblem(self.engine, self.graph, self.y, nodes, form=self.form)
         return LossProblem(self.engine, self.graph, self.y, nodes, self.loss, form=self.form)
 
     def measure(
-        self, nodes: list[Node], coef: FloatArray, residuals: FloatArray | None = None
+        self, nodes: list[Vertex], coef: FloatArray, residuals: FloatArray | None = None
     ) -> Measured:
         """Return what a model's coefficients are worth, recomputed from the rows.
 
@@ -160,6 +175,28 @@ class SearchProblem:
             loss=float(omega @ loss.value(self.y, f)),
             dual=DualPoint.of(loss, self.y, residuals, omega, self.strength),
         )
+
+
+@dataclass(frozen=True)
+class SearchProblem(HullProblem):
+    """The problem on a grid, whose kernels are never enumerated but summed in closed form.
+
+    Attributes
+    ----------
+    engine : GridEngine
+        The rows.
+    graph : Grid
+        The grid.
+    seed : int
+        Of the draws behind statistical bounds.
+    screen : PairScreen, optional
+        Bounds on pairs that problems with the same rows and graph share.
+    """
+
+    engine: GridEngine
+    graph: Grid
+    seed: int = 0
+    screen: PairScreen | None = None
 
     def tail_sums(self, nodes: list[Node], dual: DualPoint) -> FloatArray:
         """Return U(t) of the nodes for a dual point."""

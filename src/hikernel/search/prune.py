@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from hikernel.reduced import WarmStart
-from hikernel.search.problem import SearchProblem
+from hikernel.search.problem import HullProblem
 from hikernel.search.state import SolvedHull, solve_hull
 
 __all__ = ["prune"]
 
 
 def prune(
-    problem: SearchProblem, solved: SolvedHull, *, allowed: float, tol: float, solve_tol: float
+    problem: HullProblem, solved: SolvedHull, *, allowed: float, tol: float, solve_tol: float
 ) -> SolvedHull:
     """Return the solution on the smallest hull whose objective is at most ``allowed``.
 

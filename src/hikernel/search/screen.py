@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hikernel.engines.protocol import Engine, FloatArray, Node
+from hikernel.engines.protocol import FloatArray, GridEngine, Node
 from hikernel.graphs import Grid
 
 __all__ = ["PairScreen"]
@@ -40,13 +40,13 @@ class PairScreen:
 
     Parameters
     ----------
-    engine : Engine
+    engine : GridEngine
         The rows.
     graph : Grid
         The weights.
     """
 
-    def __init__(self, engine: Engine, graph: Grid) -> None:
+    def __init__(self, engine: GridEngine, graph: Grid) -> None:
         self._engine = engine
         self._prefixes: list[Node] = [(pair,) for pair in engine.level_pairs]
         self._index = {prefix: i for i, prefix in enumerate(self._prefixes)}

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
-
-from hikernel.engines.protocol import Engine, FloatArray, Node
+from hikernel.engines.protocol import FloatArray, Vertex
 from hikernel.reduced import ReducedProblem, ReducedSolution, WarmStart
 from hikernel.search.certificate import Certificate, DualPoint
-from hikernel.search.problem import SearchProblem
+from hikernel.search.problem import HullProblem
 
 __all__ = [
     "SearchResult",
     "SearchStep",
     "SolvedHull",
     "StepCallback",
-    "score_squares",
     "solve_hull",
 ]
 
@@ -57,7 +54,7 @@ class SolvedHull:
 
 
 def solve_hull(
-    problem: SearchProblem,
+    problem: HullProblem,
     reduced: ReducedProblem,
     *,
     tol: float,
@@ -74,10 +71,7 @@ def solve_hull(
     dual = measured.dual
     norm = reduced.hull.norm(reduced.node_squares(solution.coef))
     objective = measured.loss + 0.5 * problem.strength * norm**2
-    scores = _rounded_up_scores(problem.engine, reduced.nodes, dual.alpha)
-    # alpha sums to zero, so that a constant column has no score but rounding.
-    scores[reduced.constant_columns] = 0.0
-    own = reduced.node_squares(scores)
+    own = reduced.rounded_up_squares(dual.alpha)
     inside = reduced.hull.refine_dual_norm(own, solution.dual_norm.eta).value
     return SolvedHull(
         problem=reduced,
@@ -91,49 +85,15 @@ def solve_hull(
     )
 
 
-def _rounded_up_scores(engine: Engine, nodes: Sequence[Node], alpha: FloatArray) -> FloatArray:
-    """Return |Phi' alpha| plus a bound on its rounding error, shape (R,) or (R, k)."""
-    scores = np.abs(engine.correlate(nodes, alpha))
-    margin = (engine.n_rows + 64) * np.finfo(float).eps
-    return scores + margin * engine.correlate(nodes, alpha, absolute=True)
-
-
-def score_squares(
-    problem: SearchProblem, nodes: Sequence[Node], alpha: FloatArray, *, rounded_up: bool = False
-) -> FloatArray:
-    """Return |Phi_w' alpha|^2 of any nodes, shape (len(nodes),), never too small if asked for.
-
-    A node with more columns than rows is scored through its kernel, alpha' K_w alpha, in tiles:
-    products of wide levels can have millions of columns.
-    """
-    engine = problem.engine
-    widths = np.array([engine.width(node) for node in nodes], dtype=np.intp)
-    wide = widths > engine.n_rows
-    out = np.empty(len(nodes))
-    narrow = [node for node, is_wide in zip(nodes, wide, strict=True) if not is_wide]
-    if narrow:
-        starts = np.concatenate([[0], np.cumsum(widths[~wide])[:-1]]).astype(np.intp)
-        if rounded_up:
-            scores = _rounded_up_scores(engine, narrow, alpha)
-        else:
-            scores = engine.correlate(narrow, alpha)
-        squares = scores**2 if scores.ndim == 1 else np.sum(scores**2, axis=1)
-        out[~wide] = np.add.reduceat(squares, starts)
-    if np.any(wide):
-        rest = [node for node, is_wide in zip(nodes, wide, strict=True) if is_wide]
-        out[wide] = engine.tail_sums(rest, alpha, problem.graph.level_scales())
-    return out
-
-
 @dataclass(frozen=True)
 class SearchStep:
     """One solved hull on the way.
 
     Attributes
     ----------
-    nodes : list of Node
+    nodes : list of nodes
         The hull J.
-    frontier : list of Node
+    frontier : list of nodes
         Sources of its complement.
     solution : ReducedSolution
         The solution on J.
@@ -143,8 +103,8 @@ class SearchStep:
         What is proven at this step; kind "none" while the necessary condition is violated.
     """
 
-    nodes: list[Node]
-    frontier: list[Node]
+    nodes: list[Vertex]
+    frontier: list[Vertex]
     solution: ReducedSolution
     dual: DualPoint
     certificate: Certificate
@@ -159,7 +119,7 @@ class SearchResult:
 
     Attributes
     ----------
-    nodes : list of Node
+    nodes : list of nodes
         The selected hull, ancestor-closed: terms without weight are gone.
     problem : ReducedProblem
         The reduced problem on that hull.
@@ -175,7 +135,7 @@ class SearchResult:
         The certificate of every step.
     """
 
-    nodes: list[Node]
+    nodes: list[Vertex]
     problem: ReducedProblem
     solution: ReducedSolution
     intercept: FloatArray

@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from hikernel.bases.design import Design
-from hikernel.engines.protocol import FloatArray, Node
-from hikernel.engines.threads import n_threads, one_blas_thread
-from hikernel.graphs import node_degree, node_order, term_names
+from hikernel.engines.protocol import FloatArray, Vertex
 from hikernel.reduced import Status
 from hikernel.search import Certificate
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["TermModel"]
+__all__ = ["FittedDesign", "TermModel"]
 
-_PREDICT_NUMBERS = 2**21
-"""Numbers that a thread holds at a time while predicting: 16 MiB. With smaller chunks the threads
-spend their time waiting for the interpreter."""
+
+class FittedDesign(Protocol):
+    """What turns rows into the features of nodes, fitted once and applied to any rows.
+
+    :class:`~hikernel.bases.design.Design` for a grid of bases, and what the graphs of
+    :mod:`hikernel.graphs` make of their kernels.
+    """
+
+    def predict(self, nodes: Sequence[Any], coef: FloatArray, X: Any) -> FloatArray:
+        """Return sum_w <coef_w, Phi_w(x)> for rows, shape (n,) or (n, k)."""
+        ...
+
+    def subset(self, rows: Any) -> FittedDesign:
+        """Return the design of a problem over some of the rows."""
+        ...
+
+    def terms(self, nodes: Sequence[Any], names: Sequence[str]) -> dict[str, list[Any]]:
+        """Return what can be said of each node, by column of a frame."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -35,7 +46,7 @@ class TermModel:
     ----------
     alpha : float
         Regularisation strength.
-    nodes : list of Node
+    nodes : list of nodes
         The selected hull.
     widths : ndarray of shape (m,)
         Feature columns of each node.
@@ -56,7 +67,7 @@ class TermModel:
     """
 
     alpha: float
-    nodes: list[Node]
+    nodes: list[Vertex]
     widths: np.ndarray
     coef: FloatArray
     intercept: FloatArray
@@ -74,15 +85,13 @@ class TermModel:
         """Number of terms with a coefficient."""
         return int(np.count_nonzero(self.norms > 0.0))
 
-    def frame(self, names: Sequence[str]) -> pd.DataFrame:
+    def frame(self, design: FittedDesign, names: Sequence[str]) -> pd.DataFrame:
         """Return a data frame with a row per term."""
         import pandas as pd
 
         return pd.DataFrame(
-            {
-                "term": term_names(self.nodes, names),
-                "order": [node_order(node) for node in self.nodes],
-                "degree": [node_degree(node) for node in self.nodes],
+            design.terms(self.nodes, names)
+            | {
                 "width": self.widths,
                 "eta": self.eta,
                 "zeta": self.zeta,
@@ -91,8 +100,8 @@ class TermModel:
             }
         )
 
-    def predict(self, design: Design, X: FloatArray) -> FloatArray:
-        """Return f(x) for the rows of X, shape (n, p), in threads over chunks: (n,) or (n, k).
+    def predict(self, design: FittedDesign, X: Any) -> FloatArray:
+        """Return f(x) for the rows of X, as the design takes them: (n,) or (n, k).
 
         Raises
         ------
@@ -102,29 +111,8 @@ class TermModel:
         kept = self.norms > 0.0
         active = [node for node, keep in zip(self.nodes, kept, strict=True) if keep]
         coef = self.coef[np.repeat(kept, self.widths)]
-        highest: dict[int, int] = {}
-        for node in active:
-            for m, level in node:
-                highest[m] = max(highest.get(m, 0), level)
-        needed = design.up_to(highest)
-        per_row = sum(sum(needed.bases[m].widths) for m in highest) + len(coef) + 1
-        step = max(1, _PREDICT_NUMBERS // per_row)
-        out = np.empty((len(X), *coef.shape[1:]))
-
-        def fill(start: int) -> None:
-            rows = X[start : start + step]
-            with np.errstate(over="ignore", invalid="ignore"):
-                engine = needed.engine(rows, np.ones(len(rows)), highest)
-                out[start : start + step] = engine.apply(active, coef) + self.intercept
-
-        starts = range(0, len(X), step)
-        threads = min(n_threads(), len(starts))
-        if threads > 1:
-            with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
-                deque(pool.map(fill, starts), maxlen=0)
-        else:
-            for start in starts:
-                fill(start)
+        with np.errstate(over="ignore", invalid="ignore"):
+            out = design.predict(active, coef, X) + self.intercept
         if not np.all(np.isfinite(out)):
             row = int(np.argwhere(~np.isfinite(out))[0, 0])
             raise ValueError(

@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hikernel.bases.design import Design
-from hikernel.engines.protocol import FloatArray, Node
-from hikernel.graphs import ROOT
+from hikernel.engines.protocol import Engine, FloatArray, Vertex
 from hikernel.reduced import WarmStart
-from hikernel.selection.model import TermModel
-from hikernel.selection.training import SearchSettings, TrainingProblem
+from hikernel.selection.model import FittedDesign, TermModel
+from hikernel.selection.training import SearchSettings, TrainingProblem, term_variances
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,8 +60,8 @@ class Path:
     ----------
     points : list of PathPoint
         In the order of decreasing alpha.
-    design : Design
-        The fitted bases.
+    design : FittedDesign
+        The fitted bases or kernels.
     names : list of str
         Names of the columns.
     reason : str
@@ -75,11 +73,11 @@ class Path:
     """
 
     points: list[PathPoint]
-    design: Design
+    design: FittedDesign
     names: list[str]
     reason: str
     respond: Callable[[FloatArray], NDArray[Any]]
-    read: Callable[[Any], FloatArray] = _as_matrix
+    read: Callable[[Any], Any] = _as_matrix
 
     @property
     def alphas(self) -> FloatArray:
@@ -131,7 +129,7 @@ class Path:
 
     def hull(self, alpha: float) -> pd.DataFrame:
         """Return the terms at one alpha, a row each."""
-        return self.at(alpha).model.frame(self.names)
+        return self.at(alpha).model.frame(self.design, self.names)
 
     def table(self) -> pd.DataFrame:
         """Return a row per alpha: terms, objective, gap, explained variance, time."""
@@ -160,29 +158,38 @@ def alpha_grid(problem: TrainingProblem, n_alphas: int, eps: float) -> FloatArra
     the squared error); the grid starts where that is 0.95 for the node (of one variable) that the
     null model's scores single out.
     """
-    engine, graph = problem.engine, problem.graph
-    pairs = engine.level_pairs
+    engine = problem.engine
     f = problem.null_prediction(1.0)
     residuals = problem.loss.residuals(problem.y, f, engine.row_weights, 1.0)
     weighted = (engine.row_weights * residuals.T).T
-    if not pairs or not np.any(weighted):
+    found = problem.strongest(weighted)
+    if found is None:
         return np.geomspace(1.0, eps, n_alphas)
-    squares = engine.extension_squares([ROOT], weighted)[0]
-    totals = np.array([np.sum(graph.weights(graph.ancestors((pair,)))) for pair in pairs])
-    best = int(np.argmax(squares / totals**2))
-    nodes: list[Node] = [(pairs[best],)]
-    means = engine.means(nodes)
-    scores = engine.correlate(nodes, weighted)
-    gram = engine.gram(nodes, nodes, means, means)
-    size = float(np.sum(scores**2))
-    if size <= 1e-20 * float(np.trace(gram)):
-        # No variable alone has a score: the size of its features stands in for the direction.
-        along = float(np.max(np.diag(gram)))
+    node, total = found
+    scores = engine.correlate([node], weighted)
+    size = float(engine.score_squares([node], weighted)[0])
+    largest, spread = _variances(engine, node)
+    if size <= 1e-20 * spread:
+        # No node alone has a score: the size of its features stands in for the direction.
+        along = largest
     else:
-        along = float(np.sum(scores * (gram @ scores))) / size
+        along = float(term_variances(engine, [node], [scores])[0]) / size
     along *= float(np.mean(engine.row_weights @ problem.loss.curvature(problem.y, f, 1.0)))
-    first = _FIRST_SHARE / (1.0 - _FIRST_SHARE) * along / totals[best] ** 2
+    first = _FIRST_SHARE / (1.0 - _FIRST_SHARE) * along / total**2
     return np.geomspace(first, eps * first, n_alphas)
+
+
+def _variances(engine: Engine, node: Vertex) -> tuple[float, float]:
+    """Return the largest variance of a feature column of a node, and the sum of all.
+
+    For a Gram matrix, whose columns are no features, its mean diagonal, which bounds both.
+    """
+    operator = engine.kernel_operator([node])
+    if operator is not None:
+        mean = operator.mean_diagonal(engine.row_weights)
+        return mean, mean
+    variances = engine.gram_diagonal([node], engine.means([node]))
+    return float(np.max(variances)), float(np.sum(variances))
 
 
 def compute_path(
@@ -199,7 +206,7 @@ def compute_path(
     the loss explained, or a gain below 1e-5 of it), or when the time budget is spent.
     """
     points: list[PathPoint] = []
-    start: tuple[Sequence[Node], WarmStart] | None = None
+    start: tuple[Sequence[Vertex], WarmStart] | None = None
     deadline = np.inf
     if settings.time_budget is not None:
         deadline = time.monotonic() + settings.time_budget

@@ -21,18 +21,21 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
 
 from hikernel.bases import Basis
 from hikernel.bases.design import Design
-from hikernel.engines.protocol import Engine, FloatArray, Node
+from hikernel.engines.kernels import KernelOperator
+from hikernel.engines.protocol import Engine, FloatArray, Node, Vertex
 from hikernel.engines.threads import one_blas_thread
-from hikernel.graphs import node_degree
+from hikernel.graphs import Grid, node_degree
 from hikernel.losses.base import row_sums
-from hikernel.selection.model import TermModel
+from hikernel.selection.model import FittedDesign, TermModel
 from hikernel.selection.ridge import RidgeFit, fit_ridge
 from hikernel.selection.training import TrainingProblem, term_variances
 
-__all__ = ["REFITS", "Fitted", "refit", "refit_is_possible"]
+__all__ = ["REFITS", "Fitted", "comparable_refits", "refit", "refit_is_possible"]
 
 _LEAST_SHARE = 1e-3
 """Share of the explained variance from which on a variable counts as selected."""
@@ -44,6 +47,8 @@ _DEFAULT_DEGREE = 4
 """Degree of a basis that a refit may raise: the default; who asks for another means it."""
 _MOST_HULL_FEATURES = 1000
 """Columns of the hull, times outputs, at most: the Hessian has that many rows."""
+_SMALLEST_SQUARE = 1e-13
+"""Eigenvalues of a kernel below this part of the largest are left out."""
 _ROWS_PER_FEATURE = 3
 """Rows per column (and output) that an unpenalised refit needs."""
 
@@ -56,8 +61,8 @@ class Fitted:
     ----------
     model : TermModel
         The model.
-    design : Design
-        Its bases; those of a refit on the variables reach a higher degree.
+    design : FittedDesign
+        Its bases or kernels; those of a refit on the variables reach a higher degree.
     refit : str or None
         How it was estimated after selection.
     strength : float
@@ -65,7 +70,7 @@ class Fitted:
     """
 
     model: TermModel
-    design: Design
+    design: FittedDesign
     refit: str | None = None
     strength: float = 0.0
 
@@ -75,11 +80,18 @@ def refit_is_possible(problem: TrainingProblem) -> bool:
     return problem.loss.smooth
 
 
+def comparable_refits(problem: TrainingProblem) -> list[str | None]:
+    """Return the refits that cross-validation compares: those of variables need variables."""
+    if not refit_is_possible(problem):
+        return [None]
+    return [None, "ridge", "variables"] if problem.bases else [None, "ridge"]
+
+
 def refit(name: str | None, problem: TrainingProblem, model: TermModel) -> Fitted | None:
     """Return the refitted model, or None where this refit does not apply to it.
 
     It does not where the loss has no refits, where the terms have too many columns, and, without a
-    penalty, where there are fewer than three rows to a column.
+    penalty, where there are fewer than three rows to a column, or Gram matrices in their place.
 
     Parameters
     ----------
@@ -106,13 +118,39 @@ def refit(name: str | None, problem: TrainingProblem, model: TermModel) -> Fitte
 
 def _ridge(problem: TrainingProblem, model: TermModel) -> Fitted | None:
     kept = model.norms > 0.0
+    nodes = list(itertools.compress(model.nodes, kept))
+    operator = problem.engine.kernel_operator(nodes)
+    if operator is not None:
+        return _kernel_ridge(problem, model, nodes, operator)
     if int(np.sum(model.widths[kept])) > _MOST_HULL_FEATURES // _n_outputs(problem):
         return None
-    nodes = list(itertools.compress(model.nodes, kept))
     scales = np.repeat(np.sqrt(model.zeta[kept] / np.max(model.zeta[kept])), model.widths[kept])
     features = problem.engine.features(nodes) * scales
     fit = fit_ridge(features, problem.y, problem.engine.row_weights, problem.loss)
     return _assembled(problem, problem.design, problem.engine, nodes, scales, fit, model)
+
+
+def _kernel_ridge(
+    problem: TrainingProblem, model: TermModel, nodes: list[Vertex], operator: KernelOperator
+) -> Fitted | None:
+    """Return the same where nodes are known by their kernels.
+
+    With sum_w zeta_w K_w = F F', ridge on F with coefficients B is the function (F F') c of
+    F c = B, whose part in node w is zeta_w K_w c.
+    """
+    zeta = model.zeta[[model.nodes.index(node) for node in nodes]]
+    zeta = zeta / np.max(zeta)
+    most = _MOST_HULL_FEATURES // _n_outputs(problem)
+    if operator.n_rows > most:
+        return None
+    squares, vectors = linalg.eigh(operator.weighted_sum(zeta), check_finite=False)
+    large = squares > _SMALLEST_SQUARE * max(float(squares[-1]), np.finfo(float).tiny)
+    roots, vectors = np.sqrt(squares[large]), vectors[:, large]
+    fit = fit_ridge(vectors * roots, problem.y, problem.engine.row_weights, problem.loss)
+    dual = vectors @ (fit.coef.T / roots).T
+    scales = np.repeat(zeta, operator.widths)
+    spread = replace(fit, coef=operator.coordinates(dual))
+    return _assembled(problem, problem.design, problem.engine, nodes, scales, spread, model)
 
 
 def _unpenalised(problem: TrainingProblem, model: TermModel) -> Fitted | None:
@@ -121,6 +159,8 @@ def _unpenalised(problem: TrainingProblem, model: TermModel) -> Fitted | None:
     if width > min(_MOST_HULL_FEATURES, problem.engine.n_rows // _ROWS_PER_FEATURE):
         return None
     nodes = list(itertools.compress(model.nodes, kept))
+    if problem.engine.kernel_operator(nodes) is not None:
+        return None
     omega = problem.engine.row_weights
     features = problem.engine.features(nodes)
     # Columns of unit variance: only what is truly collinear is to be lost to rounding.
@@ -131,6 +171,8 @@ def _unpenalised(problem: TrainingProblem, model: TermModel) -> Fitted | None:
 
 
 def _variables(problem: TrainingProblem, model: TermModel) -> Fitted | None:
+    if not isinstance(problem.design, Design) or not isinstance(problem.graph, Grid):
+        return None
     chosen = selected_variables(model)
     bases: list[Basis] = list(problem.bases)
     for m in chosen:
@@ -215,9 +257,9 @@ def _up_to(levels: dict[int, int], degree: int, max_order: int | None) -> list[N
 
 def _assembled(
     problem: TrainingProblem,
-    design: Design,
+    design: FittedDesign,
     engine: Engine,
-    nodes: list[Node],
+    nodes: list[Vertex],
     scales: FloatArray,
     fit: RidgeFit,
     model: TermModel,
@@ -242,12 +284,22 @@ def _assembled(
             # Terms that the convex problem did not select have no weight in it.
             eta=np.where(position >= 0, model.eta[position], 0.0),
             zeta=np.where(position >= 0, model.zeta[position], 0.0),
-            norms=problem.scale * np.sqrt(np.add.reduceat(row_sums(coef**2), starts)),
+            norms=problem.scale * np.sqrt(_squares(engine, nodes, coef, starts)),
             shares=shares,
         ),
         design,
         strength=fit.strength,
     )
+
+
+def _squares(
+    engine: Engine, nodes: list[Vertex], coef: FloatArray, starts: NDArray[np.intp]
+) -> FloatArray:
+    """Return the squared norm of each node's function, added over outputs."""
+    operator = engine.kernel_operator(nodes)
+    if operator is not None:
+        return operator.squares(coef)
+    return np.asarray(np.add.reduceat(row_sums(coef**2), starts))
 
 
 REFITS: dict[str, Callable[[TrainingProblem, TermModel], Fitted | None]] = {

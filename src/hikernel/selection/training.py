@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,22 +15,24 @@ from hikernel.bases import Basis, Standardizer
 from hikernel.bases.design import Design
 from hikernel.engines import Engine
 from hikernel.engines.numpy_engine import normalised
-from hikernel.engines.protocol import FloatArray, Node
+from hikernel.engines.protocol import FloatArray, GridEngine, Vertex
 from hikernel.engines.threads import one_blas_thread
-from hikernel.graphs import Grid, geometric_weights
+from hikernel.graphs import ROOT, Grid, TrainingRows, geometric_weights, take
 from hikernel.losses import Loss, SquaredError
 from hikernel.reduced import WarmStart
 from hikernel.search import (
     Budget,
+    HullProblem,
     SearchProblem,
     SearchResult,
+    explicit_search,
     lookahead_search,
     paper_search,
 )
 from hikernel.search.problem import Certify
 from hikernel.search.screen import PairScreen
 from hikernel.search.state import StepCallback
-from hikernel.selection.model import TermModel
+from hikernel.selection.model import FittedDesign, TermModel
 
 __all__ = ["SearchName", "SearchSettings", "TrainingProblem", "term_variances"]
 
@@ -70,14 +72,14 @@ class SearchSettings:
 
 @dataclass(frozen=True)
 class TrainingProblem:
-    """Fitted bases, graph and rows; a y with a scale is standardised, which leaves alpha as it is.
+    """Fitted features, graph and rows; y with a scale is standardised, which leaves alpha as it is.
 
     Attributes
     ----------
-    design : Design
-        The fitted bases.
-    graph : Grid
-        The graph.
+    design : FittedDesign
+        The fitted bases, or the kernels of a graph.
+    graph : Grid or SupportsExplore
+        A grid, or a graph whose nodes can be scored one and all.
     engine : Engine
         The rows of positive weight.
     y : ndarray of shape (n_used,) or (n_used, k)
@@ -88,25 +90,25 @@ class TrainingProblem:
         y in its own units is center + scale y.
     used : ndarray of bool of shape (n,)
         Rows of positive weight.
-    X : ndarray of shape (n_used, p)
-        The columns of these rows.
+    X : ndarray of shape (n_used, p), or TrainingRows
+        These rows, as the design takes them.
     bases : tuple of Basis
-        The bases before they were fitted.
+        The bases before they were fitted; none for other graphs than a grid of bases.
     weight_base : float
-        Factor by which weights grow from level to level.
+        Factor by which the weights of a grid of bases grow from level to level.
     """
 
-    design: Design
-    graph: Grid
+    design: FittedDesign
+    graph: Any
     engine: Engine
     y: FloatArray
     loss: Loss
     center: float
     scale: float
     used: NDArray[np.bool_]
-    X: FloatArray
-    bases: tuple[Basis, ...]
-    weight_base: float
+    X: Any
+    bases: tuple[Basis, ...] = ()
+    weight_base: float = 1.0
 
     @classmethod
     def make(
@@ -165,6 +167,41 @@ class TrainingProblem:
             weight_base=weight_base,
         )
 
+    @classmethod
+    def of_graph(
+        cls, source: Any, rows: Any, y: FloatArray, weights: FloatArray, loss: Loss
+    ) -> TrainingProblem:
+        """Lay out the rows of a graph of kernels.
+
+        Parameters
+        ----------
+        source : KernelGraph or another of :mod:`hikernel.graphs`
+            The graph.
+        rows : Any
+            The rows as its ``read`` returns them.
+        y : ndarray of shape (n,) or (n, k)
+            Target.
+        weights : ndarray of shape (n,)
+            Zero or positive.
+        loss : Loss
+            The loss; y must be in its domain.
+        """
+        used = weights > 0
+        loss.check_target(y[used])
+        center, scale = _target_units(y[used], normalised(weights[used]), loss)
+        design = source.fit(rows if np.all(used) else take(rows, np.flatnonzero(used)))
+        return cls(
+            design=design,
+            graph=design.graph,
+            engine=design.engine(weights[used]),
+            y=(y[used] - center) / scale,
+            loss=loss,
+            center=center,
+            scale=scale,
+            used=used,
+            X=TrainingRows(np.arange(int(np.sum(used)))),
+        )
+
     def subset(self, rows: NDArray[np.intp]) -> TrainingProblem:
         """Return the problem of some of the rows (positions among those used).
 
@@ -173,6 +210,7 @@ class TrainingProblem:
         """
         return replace(
             self,
+            design=self.design.subset(rows),
             engine=self.engine.subset(rows),
             y=self.y[rows],
             used=np.ones(len(rows), dtype=bool),
@@ -184,7 +222,7 @@ class TrainingProblem:
         alpha: float,
         settings: SearchSettings,
         *,
-        start: tuple[Sequence[Node], WarmStart] | None = None,
+        start: tuple[Sequence[Vertex], WarmStart] | None = None,
         callback: StepCallback | None = None,
     ) -> TermModel:
         """Search for one alpha.
@@ -200,8 +238,29 @@ class TrainingProblem:
         callback : callable, optional
             Called with every step of the search.
         """
+        with one_blas_thread(self._is_small()):
+            if isinstance(self.graph, Grid):
+                result = self._search_grid(alpha, settings, start, callback)
+            else:
+                problem = HullProblem(self.engine, self.graph, self.y, alpha, self.loss)
+                result = explicit_search(
+                    problem,
+                    tol=settings.tol,
+                    budget=_budget(settings),
+                    callback=callback,
+                    start=start,
+                )
+        return self._model(alpha, result)
+
+    def _search_grid(
+        self,
+        alpha: float,
+        settings: SearchSettings,
+        start: tuple[Sequence[Vertex], WarmStart] | None,
+        callback: StepCallback | None,
+    ) -> SearchResult:
         problem = SearchProblem(
-            self.engine,
+            self._grid_engine,
             self.graph,
             self.y,
             alpha,
@@ -209,27 +268,52 @@ class TrainingProblem:
             seed=settings.seed,
             screen=self._screen,
         )
-        with one_blas_thread(self.engine.n_rows * len(self.engine.level_pairs) <= _ONE_THREAD):
-            if settings.search == "paper":
-                result = paper_search(
-                    problem,
-                    tol=settings.tol,
-                    max_kernels=settings.max_kernels,
-                    certify=settings.certify,
-                    callback=callback,
-                )
-            else:
-                seconds = settings.time_budget
-                deadline = np.inf if seconds is None else time.monotonic() + seconds
-                result = lookahead_search(
-                    problem,
-                    tol=settings.tol,
-                    budget=Budget(settings.max_kernels, deadline=deadline),
-                    certify=settings.certify,
-                    callback=callback,
-                    start=start,
-                )
-        return self._model(alpha, result)
+        if settings.search == "paper":
+            return paper_search(
+                problem,
+                tol=settings.tol,
+                max_kernels=settings.max_kernels,
+                certify=settings.certify,
+                callback=callback,
+            )
+        return lookahead_search(
+            problem,
+            tol=settings.tol,
+            budget=_budget(settings),
+            certify=settings.certify,
+            callback=callback,
+            start=start,
+        )
+
+    @property
+    def _grid_engine(self) -> GridEngine:
+        return cast(GridEngine, self.engine)
+
+    def _is_small(self) -> bool:
+        """Whether one BLAS thread is as fast as two."""
+        if isinstance(self.graph, Grid):
+            return self.engine.n_rows * len(self._grid_engine.level_pairs) <= _ONE_THREAD
+        n_vertices = int(min(self.graph.n_vertices, _ONE_THREAD))
+        return self.engine.n_rows * n_vertices <= _ONE_THREAD
+
+    def strongest(self, weighted: FloatArray) -> tuple[Vertex, float] | None:
+        """Return the node with the largest score over the weight D of its ancestors, and D.
+
+        On a grid of nodes of one variable; None where there is none, or nothing to score.
+        """
+        graph = self.graph
+        if not np.any(weighted):
+            return None
+        if not isinstance(graph, Grid):
+            node = graph.strongest(self.engine, weighted)
+        else:
+            pairs = self._grid_engine.level_pairs
+            if not pairs:
+                return None
+            squares = self._grid_engine.extension_squares([ROOT], weighted)[0]
+            totals = np.array([np.sum(graph.weights(graph.ancestors((pair,)))) for pair in pairs])
+            node = (pairs[int(np.argmax(squares / totals**2))],)
+        return node, float(np.sum(graph.weights(graph.ancestors(node))))
 
     def null_prediction(self, smoothing: float) -> FloatArray:
         """Return the best constant prediction, of the shape of y."""
@@ -248,7 +332,7 @@ class TrainingProblem:
     @cached_property
     def _screen(self) -> PairScreen:
         """Bounds on pairs, which the lambdas of a path share."""
-        return PairScreen(self.engine, self.graph)
+        return PairScreen(self._grid_engine, self.graph)
 
     def _model(self, alpha: float, result: SearchResult) -> TermModel:
         """Return a result in the units of y."""
@@ -275,8 +359,15 @@ class TrainingProblem:
         )
 
 
+def _budget(settings: SearchSettings) -> Budget:
+    """Return what a search may cost, from now on."""
+    seconds = settings.time_budget
+    deadline = np.inf if seconds is None else time.monotonic() + seconds
+    return Budget(settings.max_kernels, deadline=deadline)
+
+
 def term_variances(
-    engine: Engine, nodes: Sequence[Node], blocks: Sequence[FloatArray]
+    engine: Engine, nodes: Sequence[Vertex], blocks: Sequence[FloatArray]
 ) -> FloatArray:
     """Return the variance of each term over the rows, shape (len(nodes),)."""
     omega = engine.row_weights

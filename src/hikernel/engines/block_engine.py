@@ -1,0 +1,226 @@
+"""Rows of a general graph: a feature block or a Gram matrix per node.
+
+Feature blocks stand side by side in one matrix, so that all nodes are scored by one product. Gram
+matrices are read where they lie; a subset of the rows is a list of positions, not a copy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hikernel.engines.kernels import BlockKernel, DenseGram, KernelOperator, NodeKernel
+from hikernel.engines.memory import require_memory
+from hikernel.engines.numpy_engine import normalised
+from hikernel.engines.protocol import FloatArray, Vertex
+
+__all__ = ["BlockEngine"]
+
+
+class BlockEngine:
+    """Rows given by blocks and Gram matrices.
+
+    Parameters
+    ----------
+    blocks : mapping of node to ndarray of shape (n, r)
+        Feature columns, one at least.
+    grams : mapping of node to DenseGram
+        Gram matrices of shape (n, n).
+    row_weights : ndarray of shape (n,)
+        Positive; they are normalised to sum one.
+    """
+
+    def __init__(
+        self,
+        blocks: Mapping[Vertex, FloatArray],
+        grams: Mapping[Vertex, DenseGram],
+        row_weights: FloatArray,
+    ) -> None:
+        n = len(row_weights)
+        self._weights = normalised(np.asarray(row_weights, dtype=np.float64))
+        self._spans: dict[Vertex, slice] = {}
+        start = 0
+        for node, block in blocks.items():
+            self._spans[node] = slice(start, start + block.shape[1])
+            start += block.shape[1]
+        require_memory(
+            n * start,
+            f"Storing {start} feature columns of {len(blocks)} nodes for {n} rows",
+            "Use fewer rows or smaller blocks.",
+        )
+        self._columns = np.empty((n, start), order="F")
+        for node, block in blocks.items():
+            self._columns[:, self._spans[node]] = block
+        self._grams = dict(grams)
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self._weights)
+
+    @property
+    def row_weights(self) -> FloatArray:
+        """Weights of the rows, of sum one."""
+        return self._weights
+
+    def subset(self, rows: NDArray[np.intp]) -> BlockEngine:
+        """Return an engine over some of the rows: blocks are copied, Gram matrices are not."""
+        out = object.__new__(BlockEngine)
+        out._weights = normalised(self._weights[rows])
+        out._spans = self._spans
+        out._columns = np.asfortranarray(self._columns[rows])
+        out._grams = {node: gram.restricted(rows) for node, gram in self._grams.items()}
+        return out
+
+    def weighted(self, row_weights: FloatArray) -> BlockEngine:
+        """Return the same rows with other weights; nothing is copied."""
+        out = object.__new__(BlockEngine)
+        out.__dict__.update(self.__dict__)
+        out._weights = normalised(np.asarray(row_weights, dtype=np.float64))
+        return out
+
+    def predict(
+        self,
+        nodes: Sequence[Vertex],
+        coef: FloatArray,
+        rows: NDArray[np.intp],
+        support: NDArray[np.intp],
+    ) -> FloatArray:
+        """Return on some rows the functions that were fitted on others, the support."""
+        out, start = np.zeros((len(rows), *coef.shape[1:])), 0
+        for node in nodes:
+            if self.has_block(node):
+                stop = start + self.width(node)
+                out += self._columns[rows, self._spans[node]] @ coef[start:stop]
+            else:
+                stop = start + len(support)
+                out += self._grams[node].restricted(rows, support).expand(coef[start:stop])
+            start = stop
+        return out
+
+    def has_block(self, node: Vertex) -> bool:
+        """Whether a node has feature columns."""
+        return node in self._spans
+
+    def width(self, node: Vertex) -> int:
+        """Return the number of coordinates of a node: its columns, or the rows of its Gram."""
+        if node in self._spans:
+            span = self._spans[node]
+            return int(span.stop - span.start)
+        return self._grams[node].width
+
+    def kernel_operator(self, nodes: Sequence[Vertex]) -> KernelOperator | None:
+        """Return the nodes as kernels if one of them has a Gram matrix, else None."""
+        if all(node in self._spans for node in nodes):
+            return None
+        return KernelOperator([self._kernel(node) for node in nodes], self.n_rows)
+
+    def features(self, nodes: Sequence[Vertex]) -> FloatArray:
+        """Return the (n, R) features of nodes that have blocks."""
+        columns = self._positions(nodes)
+        require_memory(
+            3 * self.n_rows * len(columns),  # as they are, centred, and scaled by zeta
+            f"The features of {len(nodes)} nodes for {self.n_rows} rows",
+            "Lower max_kernels, or use smaller blocks.",
+        )
+        return np.asfortranarray(self._columns[:, columns])
+
+    def means(self, nodes: Sequence[Vertex], weights: FloatArray | None = None) -> FloatArray:
+        """Return the weighted means over the rows, by coordinate, shape (R,)."""
+        omega = self._weights if weights is None else normalised(weights)
+        if not nodes:
+            return np.empty(0)
+        return np.concatenate([self._along_rows(node, omega) for node in nodes])
+
+    def gram(
+        self,
+        left: Sequence[Vertex],
+        right: Sequence[Vertex],
+        left_means: FloatArray,
+        right_means: FloatArray,
+        weights: FloatArray | None = None,
+    ) -> FloatArray:
+        """Return the centred cross moments of nodes that have blocks."""
+        root = np.sqrt(self._weights if weights is None else weights)[:, None]
+        a = (self._columns[:, self._positions(left)] - left_means) * root
+        b = (self._columns[:, self._positions(right)] - right_means) * root
+        return np.asarray(a.T @ b)
+
+    def gram_diagonal(self, nodes: Sequence[Vertex], means: FloatArray) -> FloatArray:
+        """Return the variance of the columns; infinity for Gram matrices, which have none."""
+        out, start = [np.empty(0)], 0
+        for node in nodes:
+            width = self.width(node)
+            if node in self._spans:
+                centred = self._columns[:, self._spans[node]] - means[start : start + width]
+                out.append(self._weights @ centred**2)
+            else:
+                out.append(np.full(width, np.inf))
+            start += width
+        return np.concatenate(out)
+
+    def correlate(
+        self, nodes: Sequence[Vertex], vector: FloatArray, *, absolute: bool = False
+    ) -> FloatArray:
+        """Return the coordinates of K_w vector: Phi' vector, or the vector itself for a Gram."""
+        if absolute:
+            return np.asarray(np.abs(self._columns[:, self._positions(nodes)]).T @ np.abs(vector))
+        if all(node in self._spans for node in nodes):
+            return np.asarray(self._columns[:, self._positions(nodes)].T @ vector)
+        return np.concatenate([self._kernel(node).coordinates(vector) for node in nodes])
+
+    def score_squares(
+        self, nodes: Sequence[Vertex], vector: FloatArray, *, rounded_up: bool = False
+    ) -> FloatArray:
+        """Return |Phi_w' vector|^2 of the nodes, shape (len(nodes),), never too small if asked."""
+        out = np.zeros(len(nodes))
+        known = {node: i for i, node in enumerate(nodes)}
+        wide = [node for node in nodes if node not in self._spans]
+        if len(wide) < len(nodes):
+            # All blocks at once: one product is faster than copies of the columns asked for.
+            scores = np.abs(self._columns.T @ vector)
+            if rounded_up:
+                margin = (self.n_rows + 64) * np.finfo(float).eps
+                scores += margin * (np.abs(self._columns).T @ np.abs(vector))
+            squares = scores**2 if scores.ndim == 1 else np.sum(scores**2, axis=1)
+            sums = np.add.reduceat(squares, [span.start for span in self._spans.values()])
+            for node, value in zip(self._spans, sums, strict=True):
+                if node in known:
+                    out[known[node]] = value
+        if wide:
+            operator = KernelOperator([self._kernel(node) for node in wide], self.n_rows)
+            out[[known[node] for node in wide]] = operator.score_squares(
+                vector, rounded_up=rounded_up
+            )
+        return out
+
+    def apply(self, nodes: Sequence[Vertex], coef: FloatArray) -> FloatArray:
+        """Return the sum of the nodes' functions on the rows, shape (n,) or (n, k)."""
+        out, start = np.zeros((self.n_rows, *coef.shape[1:])), 0
+        for node in nodes:
+            width = self.width(node)
+            part = coef[start : start + width]
+            if np.any(part):
+                out += self._kernel(node).expand(part)
+            start += width
+        return out
+
+    def _kernel(self, node: Vertex) -> NodeKernel:
+        if node in self._spans:
+            return BlockKernel(self._columns[:, self._spans[node]])
+        return self._grams[node]
+
+    def _along_rows(self, node: Vertex, omega: FloatArray) -> FloatArray:
+        """Return omega' Phi, or omega' K."""
+        if node in self._spans:
+            return np.asarray(omega @ self._columns[:, self._spans[node]])
+        return self._grams[node].apply(omega)
+
+    def _positions(self, nodes: Sequence[Vertex]) -> NDArray[np.intp]:
+        """Return the columns of some blocks."""
+        spans = [self._spans[node] for node in nodes]
+        if not spans:
+            return np.empty(0, dtype=np.intp)
+        return np.concatenate([np.arange(span.start, span.stop) for span in spans])

@@ -1,0 +1,117 @@
+"""Rows of a graph whose nodes have one feature column each, made when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hikernel.engines.memory import require_memory
+from hikernel.engines.numpy_engine import normalised
+from hikernel.engines.protocol import FloatArray, Vertex
+
+__all__ = ["ColumnEngine"]
+
+
+class ColumnEngine:
+    """Rows whose features are columns on demand; nothing is kept but what is in use.
+
+    Parameters
+    ----------
+    column : callable
+        Node to its column over all N rows, shape (N,).
+    rows : ndarray of int of shape (n,)
+        Which of these rows.
+    row_weights : ndarray of shape (n,)
+        Positive; they are normalised to sum one.
+    """
+
+    def __init__(
+        self,
+        column: Callable[[Vertex], FloatArray],
+        rows: NDArray[np.intp],
+        row_weights: FloatArray,
+    ) -> None:
+        self._column = column
+        self.rows = rows
+        self._weights = normalised(np.asarray(row_weights, dtype=np.float64))
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.rows)
+
+    @property
+    def row_weights(self) -> FloatArray:
+        """Weights of the rows, of sum one."""
+        return self._weights
+
+    def subset(self, rows: NDArray[np.intp]) -> ColumnEngine:
+        """Return an engine over some of the rows."""
+        return ColumnEngine(self._column, self.rows[rows], self._weights[rows])
+
+    def width(self, node: Vertex) -> int:
+        """Return 1."""
+        return 1
+
+    def kernel_operator(self, nodes: Sequence[Vertex]) -> None:
+        """Return None: every node has a feature column."""
+
+    def features(self, nodes: Sequence[Vertex]) -> FloatArray:
+        """Return the columns of the nodes, shape (n, m)."""
+        require_memory(
+            3 * self.n_rows * len(nodes),  # as they are, centred, and scaled by zeta
+            f"The features of {len(nodes)} nodes for {self.n_rows} rows",
+            "Lower max_kernels.",
+        )
+        out = np.empty((self.n_rows, len(nodes)), order="F")
+        for i, node in enumerate(nodes):
+            out[:, i] = self._column(node)[self.rows]
+        return out
+
+    def means(self, nodes: Sequence[Vertex], weights: FloatArray | None = None) -> FloatArray:
+        """Return the weighted means of the columns."""
+        omega = self._weights if weights is None else normalised(weights)
+        return np.asarray(omega @ self.features(nodes))
+
+    def gram(
+        self,
+        left: Sequence[Vertex],
+        right: Sequence[Vertex],
+        left_means: FloatArray,
+        right_means: FloatArray,
+        weights: FloatArray | None = None,
+    ) -> FloatArray:
+        """Return the centred cross moments of two lists of nodes."""
+        root = np.sqrt(self._weights if weights is None else weights)[:, None]
+        a = (self.features(left) - left_means) * root
+        b = (self.features(right) - right_means) * root
+        return np.asarray(a.T @ b)
+
+    def gram_diagonal(self, nodes: Sequence[Vertex], means: FloatArray) -> FloatArray:
+        """Return the variances of the columns."""
+        return np.asarray(self._weights @ (self.features(nodes) - means) ** 2)
+
+    def correlate(
+        self, nodes: Sequence[Vertex], vector: FloatArray, *, absolute: bool = False
+    ) -> FloatArray:
+        """Return Phi' vector, or |Phi|' |vector|."""
+        features = self.features(nodes)
+        if absolute:
+            return np.asarray(np.abs(features).T @ np.abs(vector))
+        return np.asarray(features.T @ vector)
+
+    def score_squares(
+        self, nodes: Sequence[Vertex], vector: FloatArray, *, rounded_up: bool = False
+    ) -> FloatArray:
+        """Return |Phi_w' vector|^2 of the nodes, shape (len(nodes),), never too small if asked."""
+        scores = np.abs(self.correlate(nodes, vector))
+        if rounded_up:
+            margin = (self.n_rows + 64) * np.finfo(float).eps
+            scores += margin * self.correlate(nodes, vector, absolute=True)
+        return scores**2 if scores.ndim == 1 else np.sum(scores**2, axis=1)
+
+    def apply(self, nodes: Sequence[Vertex], coef: FloatArray) -> FloatArray:
+        """Return Phi coef, shape (n,) or (n, k)."""
+        return np.asarray(self.features(nodes) @ coef)

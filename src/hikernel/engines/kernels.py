@@ -1,0 +1,274 @@
+"""Nodes known by their kernel: K_w as an operator, for Gram matrices and feature blocks alike.
+
+A function of node w is given by coordinates c. A feature block has f = Phi c and |f|^2 = |c|^2;
+a Gram matrix has f = K c and |f|^2 = c' K c, so that no factor of K is ever needed. In both, the
+coordinates that belong to a dual vector u (f = K_w u) are Phi'u and u.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hikernel.engines.protocol import FloatArray
+
+__all__ = ["BlockKernel", "DenseGram", "GramKernel", "KernelOperator", "NodeKernel"]
+
+_CHUNK_NUMBERS = 2**18
+"""Numbers of a Gram matrix in one chunk of rows, as float64 (2 MiB): they stay in the cache while
+they are converted, scaled and added."""
+
+IndexArray = NDArray[np.intp]
+
+
+class NodeKernel(ABC):
+    """One node over n rows."""
+
+    width: int
+    """Number of coordinates."""
+
+    @abstractmethod
+    def add_to(self, out: FloatArray, scale: float) -> None:
+        """Add scale K, shape (n, n), to ``out``."""
+
+    @abstractmethod
+    def apply(self, vector: FloatArray) -> FloatArray:
+        """Return K vector, shape (n,) or (n, k)."""
+
+    @abstractmethod
+    def coordinates(self, vector: FloatArray) -> FloatArray:
+        """Return the coordinates of f = K vector, shape (width,) or (width, k)."""
+
+    @abstractmethod
+    def expand(self, coordinates: FloatArray) -> FloatArray:
+        """Return f on the rows, shape (n,) or (n, k)."""
+
+    @abstractmethod
+    def square(self, coordinates: FloatArray) -> float:
+        """Return |f|^2, added over outputs."""
+
+    @abstractmethod
+    def inner(self, left: FloatArray, right: FloatArray) -> float:
+        """Return the inner product of two functions."""
+
+    @abstractmethod
+    def diagonal(self) -> FloatArray:
+        """Return K_ii, shape (n,)."""
+
+    def size_bound(self, sizes: FloatArray) -> float:
+        """Return a bound on sum_ik |K_ik| s_i s_k, s >= 0 of shape (n,) or (n, k).
+
+        By |K_ik|^2 <= K_ii K_kk.
+        """
+        return float(np.sum((np.sqrt(np.maximum(self.diagonal(), 0.0)) @ sizes) ** 2))
+
+
+class BlockKernel(NodeKernel):
+    """A node with feature columns, K = Phi Phi'.
+
+    Parameters
+    ----------
+    features : ndarray of shape (n, r)
+        Phi.
+    """
+
+    def __init__(self, features: FloatArray) -> None:
+        self._features = features
+        self.width = features.shape[1]
+
+    def add_to(self, out: FloatArray, scale: float) -> None:
+        """Add scale Phi Phi'."""
+        out += (scale * self._features) @ self._features.T
+
+    def apply(self, vector: FloatArray) -> FloatArray:
+        """Return Phi Phi' vector."""
+        return np.asarray(self._features @ (self._features.T @ vector))
+
+    def coordinates(self, vector: FloatArray) -> FloatArray:
+        """Return Phi' vector."""
+        return np.asarray(self._features.T @ vector)
+
+    def expand(self, coordinates: FloatArray) -> FloatArray:
+        """Return Phi c."""
+        return np.asarray(self._features @ coordinates)
+
+    def square(self, coordinates: FloatArray) -> float:
+        """Return |c|^2."""
+        return float(np.sum(coordinates**2))
+
+    def inner(self, left: FloatArray, right: FloatArray) -> float:
+        """Return the sum of products."""
+        return float(np.sum(left * right))
+
+    def diagonal(self) -> FloatArray:
+        """Return |Phi_i|^2."""
+        return np.asarray(np.sum(self._features**2, axis=1))
+
+
+class GramKernel(NodeKernel):
+    """A node with a Gram matrix; subclasses hand it out in chunks of rows."""
+
+    n_rows: int
+    """Rows of the matrix; its columns are the coordinates."""
+
+    @abstractmethod
+    def chunk(self, rows: slice) -> FloatArray:
+        """Return some rows of K as float64, shape (len(rows), width)."""
+
+    def chunks(self) -> Iterator[slice]:
+        """Return slices that cover the rows."""
+        step = max(1, _CHUNK_NUMBERS // max(self.width, 1))
+        return (slice(start, start + step) for start in range(0, self.n_rows, step))
+
+    def add_to(self, out: FloatArray, scale: float) -> None:
+        """Add scale K."""
+        for rows in self.chunks():
+            out[rows] += scale * self.chunk(rows)
+
+    def apply(self, vector: FloatArray) -> FloatArray:
+        """Return K vector."""
+        out = np.empty((self.n_rows, *vector.shape[1:]))
+        for rows in self.chunks():
+            out[rows] = self.chunk(rows) @ vector
+        return out
+
+    def coordinates(self, vector: FloatArray) -> FloatArray:
+        """Return the vector itself."""
+        return vector
+
+    def expand(self, coordinates: FloatArray) -> FloatArray:
+        """Return K c."""
+        return self.apply(coordinates)
+
+    def square(self, coordinates: FloatArray) -> float:
+        """Return c' K c, zero where rounding makes it negative."""
+        return max(0.0, self.inner(coordinates, coordinates))
+
+    def inner(self, left: FloatArray, right: FloatArray) -> float:
+        """Return left' K right."""
+        return float(np.sum(left * self.apply(right)))
+
+
+class DenseGram(GramKernel):
+    """A Gram matrix in memory, or some of its rows and columns, which are never copied.
+
+    Parameters
+    ----------
+    matrix : ndarray of shape (N, M)
+        float64 or float32; products are in float64 either way.
+    rows, columns : ndarray of int, optional
+        Which of them; all by default.
+    """
+
+    def __init__(
+        self,
+        matrix: NDArray[np.floating],
+        rows: IndexArray | None = None,
+        columns: IndexArray | None = None,
+    ) -> None:
+        self._matrix = matrix
+        self._rows = rows
+        self._columns = columns
+        self.n_rows = matrix.shape[0] if rows is None else len(rows)
+        self.width = matrix.shape[1] if columns is None else len(columns)
+
+    def restricted(self, rows: IndexArray, columns: IndexArray | None = None) -> DenseGram:
+        """Return some rows of this matrix, and the same columns unless others are given."""
+        columns = rows if columns is None else columns
+        rows = rows if self._rows is None else self._rows[rows]
+        return DenseGram(
+            self._matrix, rows, columns if self._columns is None else self._columns[columns]
+        )
+
+    def chunk(self, rows: slice) -> FloatArray:
+        """Return some rows as float64."""
+        part = self._matrix[rows if self._rows is None else self._rows[rows]]
+        if self._columns is not None:
+            part = part[:, self._columns]
+        return np.asarray(part, dtype=np.float64)
+
+    def diagonal(self) -> FloatArray:
+        """Return the diagonal."""
+        if self._rows is None or self._columns is None:
+            return np.asarray(np.diagonal(self._matrix), dtype=np.float64)
+        return np.asarray(self._matrix[self._rows, self._columns], dtype=np.float64)
+
+    def apply(self, vector: FloatArray) -> FloatArray:
+        """Return K vector: one product where nothing is to be converted."""
+        plain = self._rows is None and self._columns is None
+        if plain and self._matrix.dtype == np.float64:
+            return np.asarray(self._matrix @ vector)
+        return super().apply(vector)
+
+
+class KernelOperator:
+    """Several nodes over the same rows, their coordinates one after the other.
+
+    Parameters
+    ----------
+    kernels : sequence of NodeKernel
+        The m nodes.
+    n_rows : int
+        n.
+    """
+
+    def __init__(self, kernels: Sequence[NodeKernel], n_rows: int) -> None:
+        self._kernels = list(kernels)
+        self.n_rows = n_rows
+        self.widths = np.array([kernel.width for kernel in self._kernels], dtype=np.intp)
+
+    def restrict(self, index: Sequence[int] | IndexArray) -> KernelOperator:
+        """Return some of the nodes, given by position."""
+        return KernelOperator([self._kernels[i] for i in index], self.n_rows)
+
+    def weighted_sum(self, zeta: FloatArray) -> FloatArray:
+        """Return sum_w zeta_w K_w, shape (n, n)."""
+        out = np.zeros((self.n_rows, self.n_rows))
+        # What is lost to rounding beside the largest need not be read.
+        least = 1e-18 * float(np.max(zeta))
+        for kernel, scale in zip(self._kernels, zeta, strict=True):
+            if scale > least:
+                kernel.add_to(out, float(scale))
+        return out
+
+    def apply(self, vector: FloatArray) -> FloatArray:
+        """Return K_w vector for every node, shape (n, m), for a vector of shape (n,)."""
+        return np.column_stack([kernel.apply(vector) for kernel in self._kernels])
+
+    def coordinates(self, vector: FloatArray) -> FloatArray:
+        """Return the coordinates of K_w vector, shape (R,) or (R, k)."""
+        return np.concatenate([kernel.coordinates(vector) for kernel in self._kernels])
+
+    def expand(self, coordinates: FloatArray) -> FloatArray:
+        """Return the sum of the functions on the rows, shape (n,) or (n, k)."""
+        parts = zip(self._kernels, self._split(coordinates), strict=True)
+        return np.asarray(sum(kernel.expand(part) for kernel, part in parts))
+
+    def squares(self, coordinates: FloatArray) -> FloatArray:
+        """Return the squared norm of each node's function, shape (m,)."""
+        parts = zip(self._kernels, self._split(coordinates), strict=True)
+        return np.array([kernel.square(part) for kernel, part in parts])
+
+    def inner(self, left: FloatArray, right: FloatArray) -> float:
+        """Return the inner product of two sets of coordinates, added over the nodes."""
+        parts = zip(self._kernels, self._split(left), self._split(right), strict=True)
+        return sum(kernel.inner(a, b) for kernel, a, b in parts)
+
+    def score_squares(self, vector: FloatArray, *, rounded_up: bool = False) -> FloatArray:
+        """Return u' K_w u for u of shape (n,) or (n, k), never too small if asked for."""
+        out = np.array([kernel.square(kernel.coordinates(vector)) for kernel in self._kernels])
+        if not rounded_up:
+            return out
+        margin = 2.0 * (self.n_rows + 64) * np.finfo(float).eps
+        bounds = np.array([kernel.size_bound(np.abs(vector)) for kernel in self._kernels])
+        return np.asarray(out + margin * bounds)
+
+    def mean_diagonal(self, omega: FloatArray) -> float:
+        """Return sum_i omega_i K_ii, added over the nodes."""
+        return float(sum(omega @ kernel.diagonal() for kernel in self._kernels))
+
+    def _split(self, coordinates: FloatArray) -> list[FloatArray]:
+        return np.split(coordinates, np.cumsum(self.widths)[:-1])

@@ -1,0 +1,234 @@
+"""Finite directed acyclic graphs: nodes by name, edges from parent to child, a weight each.
+
+Trees and flat graphs (no edges: multiple kernel learning) are special cases. Only the structure
+lives here; ``kernel_graph`` gives the nodes their kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+import numpy as np
+
+from hikernel.engines.protocol import Engine, FloatArray, Vertex
+from hikernel.graphs.exploration import Exploration
+
+__all__ = ["Dag", "parents_of"]
+
+_SMALLEST, _LARGEST = 1e-30, 1e30
+"""Products and squares of a few weights must stay in the range of floating point numbers."""
+
+
+class Dag:
+    """A finite DAG with weights.
+
+    Parameters
+    ----------
+    parents : mapping of node to an iterable of nodes
+        Every node is a key; those without parents have an empty iterable.
+    weights : mapping of node to float, or None
+        d_v > 0; by default ``weight_base`` to the power of the depth.
+    weight_base : float, default=2.0
+        Factor by which weights grow from depth to depth, where they are not given.
+
+    Attributes
+    ----------
+    nodes : list of nodes
+        In topological order: parents before children.
+
+    Examples
+    --------
+    >>> chain = Dag({"a": [], "b": ["a"], "c": ["b"]})
+    >>> chain.ancestors("c"), chain.weight("c")
+    (['a', 'b', 'c'], 4.0)
+    """
+
+    def __init__(
+        self,
+        parents: Mapping[Any, Iterable[Any]],
+        weights: Mapping[Any, float] | None = None,
+        *,
+        weight_base: float = 2.0,
+    ) -> None:
+        self._parents = {node: tuple(dict.fromkeys(above)) for node, above in parents.items()}
+        if not self._parents:
+            raise ValueError("The graph has no nodes.")
+        for node, above in self._parents.items():
+            for parent in above:
+                if parent not in self._parents:
+                    raise ValueError(
+                        f"{parent!r} is a parent of {node!r} but no node of the graph itself; add "
+                        "it, with an empty list of parents if it has none."
+                    )
+        self.nodes: list[Any] = _topological(self._parents)
+        self._depths: dict[Any, int] = {}
+        for node in self.nodes:
+            above = self._parents[node]
+            self._depths[node] = 1 + max((self._depths[v] for v in above), default=-1)
+        self._position = {node: i for i, node in enumerate(self.nodes)}
+        self._weights = self._checked_weights(weights, weight_base)
+        self._array = np.array([self._weights[node] for node in self.nodes])
+        self._ancestors: dict[Any, list[Any]] = {}
+        self._children: dict[Any, list[Any]] = {node: [] for node in self.nodes}
+        for node in self.nodes:
+            for parent in self._parents[node]:
+                self._children[parent].append(node)
+
+    @property
+    def n_vertices(self) -> int:
+        """Number of nodes."""
+        return len(self.nodes)
+
+    def __contains__(self, node: object) -> bool:
+        return node in self._parents
+
+    def parents(self, node: Vertex) -> list[Any]:
+        """Return the nodes with an edge to a node."""
+        return list(self._parents[node])
+
+    def children(self, node: Vertex) -> list[Any]:
+        """Return the nodes with an edge from a node."""
+        return list(self._children[node])
+
+    def depth(self, node: Vertex) -> int:
+        """Return the length of the longest way from a source."""
+        return self._depths[node]
+
+    def weight(self, node: Vertex) -> float:
+        """Return d_v."""
+        return self._weights[node]
+
+    def weights(self, nodes: Sequence[Vertex]) -> FloatArray:
+        """Return d_v of several nodes, shape (len(nodes),)."""
+        return np.array([self._weights[node] for node in nodes], dtype=np.float64)
+
+    def ancestors(self, node: Vertex) -> list[Any]:
+        """Return A(v), v included, ancestors first."""
+        if node not in self._ancestors:
+            found = {node}
+            waiting = [node]
+            while waiting:
+                for parent in self._parents[waiting.pop()]:
+                    if parent not in found:
+                        found.add(parent)
+                        waiting.append(parent)
+            self._ancestors[node] = sorted(found, key=self._position.__getitem__)
+        return self._ancestors[node]
+
+    def hull(self, nodes: Iterable[Vertex]) -> set[Any]:
+        """Return the union of the ancestors of the nodes."""
+        out: set[Any] = set()
+        for node in nodes:
+            if node not in out:
+                out.update(self.ancestors(node))
+        return out
+
+    @property
+    def sources(self) -> list[Any]:
+        """The nodes without parents."""
+        return [node for node in self.nodes if not self._parents[node]]
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether there is no edge."""
+        return not any(self._parents.values())
+
+    @property
+    def is_forest(self) -> bool:
+        """Whether every node has one parent at most."""
+        return all(len(above) <= 1 for above in self._parents.values())
+
+    def explore(self, engine: Engine, alpha: FloatArray, level: float) -> Exploration:
+        """Score every node of the graph: |a_w|^2 / d_w^2, rounded up."""
+        scores = engine.score_squares(self.nodes, alpha, rounded_up=True) / self._array**2
+        loud = scores > level
+        return Exploration(
+            loud={self.nodes[i]: float(scores[i]) for i in np.flatnonzero(loud)},
+            quiet=float(np.max(scores[~loud], initial=0.0)),
+            n_explored=len(self.nodes),
+        )
+
+    def strongest(self, engine: Engine, alpha: FloatArray) -> Vertex:
+        """Return the node with the largest |a_w| over the sum of d over its ancestors."""
+        totals = np.array([np.sum(self.weights(self.ancestors(node))) for node in self.nodes])
+        scores = engine.score_squares(self.nodes, alpha) / totals**2
+        return self.nodes[int(np.argmax(scores))]
+
+    def _checked_weights(
+        self, weights: Mapping[Any, float] | None, weight_base: float
+    ) -> dict[Any, float]:
+        """Return d_v of every node."""
+        if weights is None:
+            if not weight_base > 0.0:
+                raise ValueError(f"weight_base must be above 0, got {weight_base!r}.")
+            deepest = max(self._depths.values())
+            with np.errstate(over="ignore", under="ignore"):
+                powers = np.power(float(weight_base), np.arange(deepest + 1.0)).tolist()
+            found = {node: powers[depth] for node, depth in self._depths.items()}
+        else:
+            odd = [node for node in self._parents if node not in weights]
+            if odd:
+                raise ValueError(f"weights lacks the node {odd[0]!r}; give it one above 0.")
+            odd = [node for node in weights if node not in self._parents]
+            if odd:
+                raise ValueError(f"weights names {odd[0]!r}, which is no node of the graph.")
+            found = {node: float(weights[node]) for node in self._parents}
+        for node, weight in found.items():
+            if not _SMALLEST <= weight <= _LARGEST:
+                raise ValueError(
+                    f"The weight of {node!r} must lie between {_SMALLEST:g} and {_LARGEST:g}, "
+                    f"got {weight!r}."
+                )
+        return found
+
+
+def parents_of(edges: Any, nodes: Iterable[Any] = ()) -> dict[Any, list[Any]]:
+    """Return the parents of every node from edges in any of their usual forms.
+
+    Parameters
+    ----------
+    edges : mapping, iterable of pairs, or networkx.DiGraph
+        Node to its parents; (parent, child) pairs; or a directed graph whose edges go from parent
+        to child.
+    nodes : iterable of nodes
+        Nodes that need not be in any edge.
+
+    Examples
+    --------
+    >>> parents_of([("a", "b"), ("a", "c")])
+    {'a': [], 'b': ['a'], 'c': ['a']}
+    """
+    out: dict[Any, list[Any]] = {node: [] for node in nodes}
+    if isinstance(edges, Mapping):
+        for node, above in edges.items():
+            if isinstance(above, str) or not isinstance(above, Iterable):
+                raise ValueError(
+                    f"The parents of {node!r} must be a list of nodes, got {above!r}; a node "
+                    "without parents has an empty list."
+                )
+            out[node] = list(above)
+        return out
+    if hasattr(edges, "predecessors"):
+        return out | {node: list(edges.predecessors(node)) for node in edges.nodes}
+    if hasattr(edges, "edges"):
+        raise ValueError("The graph has no directions; pass a networkx.DiGraph, parent to child.")
+    for edge in edges:
+        if isinstance(edge, str) or not isinstance(edge, Sequence) or len(edge) != 2:
+            raise ValueError(f"Every edge must be a pair (parent, child), got {edge!r}.")
+        parent, child = edge
+        for node in edge:
+            if not isinstance(node, Hashable):
+                raise ValueError(f"Nodes must be hashable (names, numbers, tuples), got {node!r}.")
+        out.setdefault(parent, [])
+        out.setdefault(child, []).append(parent)
+    return out
+
+
+def _topological(parents: Mapping[Any, Iterable[Any]]) -> list[Any]:
+    try:
+        return list(TopologicalSorter(parents).static_order())
+    except CycleError as error:
+        cycle = " -> ".join(repr(node) for node in error.args[1])
+        raise ValueError(f"The graph has a cycle: {cycle}; remove one of these edges.") from None

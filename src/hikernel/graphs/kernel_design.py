@@ -1,0 +1,139 @@
+"""The kernels of a graph on training rows, and their way to new rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hikernel.engines.block_engine import BlockEngine
+from hikernel.engines.protocol import FloatArray, Vertex
+from hikernel.graphs.checks import check_block
+from hikernel.graphs.dag import Dag
+from hikernel.graphs.rows import TrainingRows, take
+
+if TYPE_CHECKING:
+    from hikernel.graphs.kernel_graph import KernelGraph
+
+__all__ = ["KernelDesign", "node_names"]
+
+_CROSS_NUMBERS = 2**23
+"""Numbers of a cross-Gram matrix that are held at a time while predicting: 64 MiB."""
+
+
+@dataclass(frozen=True)
+class KernelDesign:
+    """A :class:`~hikernel.graphs.KernelGraph` on the rows it was fitted to.
+
+    Attributes
+    ----------
+    source : KernelGraph
+        The graph.
+    rows : Any
+        The n training rows, as its functions take them.
+    store : BlockEngine
+        Features and Gram matrices of these rows.
+    support : ndarray of int, optional
+        The training rows that a model is fitted on; all by default.
+    """
+
+    source: KernelGraph
+    rows: Any
+    store: BlockEngine
+    support: NDArray[np.intp] | None = None
+
+    @property
+    def graph(self) -> Dag:
+        """Structure and weights."""
+        return self.source.dag
+
+    def engine(self, weights: FloatArray) -> BlockEngine:
+        """Return the engine over all training rows."""
+        return self.store.weighted(weights)
+
+    def subset(self, rows: NDArray[np.intp]) -> KernelDesign:
+        """Return the design of a model that is fitted on some of the rows."""
+        support = rows if self.support is None else self.support[rows]
+        return replace(self, support=support)
+
+    def predict(self, nodes: Sequence[Vertex], coef: FloatArray, X: Any) -> FloatArray:
+        """Return the sum of the nodes' functions on training rows or new ones."""
+        if isinstance(X, TrainingRows):
+            return self.store.predict(nodes, coef, X.positions, self._support)
+        new = X if isinstance(X, Mapping) else self.source.read(X)
+        out, start = np.zeros((self._n_new(nodes, new), *coef.shape[1:])), 0
+        for node in nodes:
+            width = self._width(node)
+            self._add(out, node, coef[start : start + width], new)
+            start += width
+        return out
+
+    def terms(self, nodes: Sequence[Vertex], names: Sequence[str]) -> dict[str, list[Any]]:
+        """Return what can be said of each node: its name and its depth."""
+        return {
+            "term": node_names(nodes),
+            "depth": [self.graph.depth(node) for node in nodes],
+        }
+
+    @property
+    def _support(self) -> NDArray[np.intp]:
+        return np.arange(len(self.rows)) if self.support is None else self.support
+
+    def _width(self, node: Vertex) -> int:
+        return self.store.width(node) if self.store.has_block(node) else len(self._support)
+
+    def _add(self, out: FloatArray, node: Vertex, coef: FloatArray, new: Any) -> None:
+        """Add the function of one node on new rows."""
+        if self.store.has_block(node):
+            block = check_block(node, self.source.block(node, new), len(out))
+            if block.shape[1] != len(coef):
+                raise ValueError(
+                    f"The features of {node!r} have {block.shape[1]} columns on new rows and had "
+                    f"{len(coef)} on the training rows."
+                )
+            out += block @ coef
+            return
+        training = self.rows if self.support is None else take(self.rows, self._support)
+        if isinstance(new, Mapping):
+            out += self.source.cross_gram(node, new, training) @ coef
+            return
+        step = max(1, _CROSS_NUMBERS // max(len(coef), 1))
+        for start in range(0, len(out), step):
+            part = take(new, np.arange(start, min(start + step, len(out))))
+            out[start : start + step] += self.source.cross_gram(node, part, training) @ coef
+
+    def _n_new(self, nodes: Sequence[Vertex], new: Any) -> int:
+        """Return the number of new rows."""
+        if not isinstance(new, Mapping):
+            return len(new)
+        missing = [node for node in nodes if node not in new]
+        if missing:
+            raise ValueError(
+                f"X is a mapping from nodes to matrices but lacks {missing[0]!r}; predictions need "
+                "every node of hull_ with a norm above zero."
+            )
+        sizes = {node: len(np.asarray(new[node])) for node in new}
+        if not sizes:
+            raise ValueError("X is an empty mapping; give the matrices of the nodes in hull_.")
+        first = next(iter(sizes))
+        for node, size in sizes.items():
+            if size != sizes[first]:
+                raise ValueError(
+                    f"The matrix of {node!r} has {size} rows and that of {first!r} {sizes[first]}."
+                )
+        return sizes[first]
+
+
+def node_names(nodes: Sequence[Vertex]) -> list[str]:
+    """Return nodes in words, a different one for each.
+
+    >>> node_names(["a", 1, "1"])
+    ["'a'", '1', "'1'"]
+    >>> node_names(["a", 1])
+    ['a', '1']
+    """
+    plain = [str(node) for node in nodes]
+    return plain if len(set(plain)) == len(plain) else [repr(node) for node in nodes]

@@ -1,0 +1,261 @@
+"""KernelGraph: any finite DAG with a kernel per node, to be given to an estimator as ``graph=``.
+
+A node's kernel is a function k(X, Z), a feature map, or a matrix that was computed elsewhere. What
+the user gets wrong is found here, before work starts, and named by its node.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hikernel.engines.block_engine import BlockEngine
+from hikernel.engines.kernels import DenseGram
+from hikernel.engines.memory import require_memory
+from hikernel.engines.protocol import Vertex
+from hikernel.graphs.checks import check_block, check_gram
+from hikernel.graphs.dag import Dag, parents_of
+from hikernel.graphs.kernel_design import KernelDesign
+from hikernel.graphs.rows import check_positions, check_rows
+
+__all__ = ["KernelGraph"]
+
+_WORKING_COPIES = 4
+"""Matrices of n x n in float64 that a solve holds: the system, its factor, and room to add up."""
+
+_DTYPES = {None: None, "float32": np.float32, "float64": np.float64}
+
+
+class KernelGraph:
+    """A directed acyclic graph of kernels.
+
+    The estimators minimise, over functions f = b + sum_v f_v with f_v in the space of kernel K_v,
+
+        (1/n) sum_i loss(y_i, f(x_i)) + (alpha/2) (sum_v d_v (sum_{w in D(v)} |f_w|^2)^1/2)^2.
+
+    A node is selected only with all its ancestors. Without edges this is multiple kernel
+    learning; with one column of features per node, and no edges, the (squared) lasso.
+
+    Parameters
+    ----------
+    edges : mapping, iterable of pairs, or networkx.DiGraph, default=()
+        Node to its list of parents; (parent, child) pairs; or a graph with edges from parent to
+        child. Nodes that it does not name have neither parents nor children.
+    kernels : mapping of node to callable, optional
+        k(X, Z) -> array of shape (len(X), len(Z)), symmetric and positive semidefinite.
+    features : mapping of node to callable, list of columns, or array, optional
+        phi(X) -> array of shape (len(X), r) or (len(X),); names or positions of columns of X; or
+        the features of N items as an array of shape (N, r). The kernel is that of the features as
+        they are, neither centred nor scaled.
+    grams : mapping of node to array of shape (N, N), optional
+        Gram matrices of N items.
+    weights : mapping of node to float, optional
+        d_v > 0; ``weight_base`` to the power of the depth by default.
+    weight_base : float, default=2.0
+        Factor by which weights grow with depth.
+    dtype : {None, "float32", "float64"}, default=None
+        How Gram matrices are kept: as given by default, where kernel functions give float64.
+        "float32" halves the memory and rounds the kernels to seven digits; all sums and
+        products are in float64 either way.
+
+    Notes
+    -----
+    Every node has exactly one of kernel, features and Gram matrix. With arrays, ``X`` is row
+    numbers: ``fit(rows, y)`` and ``predict(rows)`` with rows out of 0 .. N - 1, so that splitters
+    and cross-validation work as ever; for items that are not among the N, ``predict`` takes a
+    mapping from the nodes of ``hull_`` to cross-Gram matrices of shape (n_new, n_fitted) or
+    features of shape (n_new, r). Otherwise ``X`` is whatever the functions take: an array, a data
+    frame, a list of anything.
+
+    Examples
+    --------
+    Two groups of columns and their interaction, which needs both:
+
+    >>> import numpy as np
+    >>> from hikernel import HKLRegressor
+    >>> from hikernel.graphs import KernelGraph
+    >>> graph = KernelGraph(
+    ...     {"left": [], "right": [], "both": ["left", "right"]},
+    ...     features={
+    ...         "left": [0, 1],
+    ...         "right": [2, 3],
+    ...         "both": lambda X: np.einsum("ni,nj->nij", X[:, :2], X[:, 2:]).reshape(len(X), -1),
+    ...     },
+    ... )
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.standard_normal((200, 4))
+    >>> y = X[:, 0] + X[:, 1] * X[:, 2]
+    >>> model = HKLRegressor(alpha=0.01, graph=graph).fit(X, y)
+    >>> sorted(model.hull_["term"]), model.certificate_.certified
+    (['both', 'left', 'right'], True)
+    """
+
+    def __init__(
+        self,
+        edges: Any = (),
+        *,
+        kernels: Mapping[Any, Callable[[Any, Any], Any]] | None = None,
+        features: Mapping[Any, Any] | None = None,
+        grams: Mapping[Any, Any] | None = None,
+        weights: Mapping[Any, float] | None = None,
+        weight_base: float = 2.0,
+        dtype: str | None = None,
+    ) -> None:
+        if dtype not in _DTYPES:
+            raise ValueError(f'dtype must be None, "float32" or "float64", got {dtype!r}.')
+        self._dtype = _DTYPES[dtype]
+        self._kernels = dict(kernels or {})
+        self._features = dict(features or {})
+        self._grams = {node: self._as_gram(node, K) for node, K in (grams or {}).items()}
+        nodes = [*self._kernels, *self._features, *self._grams]
+        if not nodes:
+            raise ValueError("The graph has no kernels; give its nodes kernels, features or grams.")
+        self.dag = Dag(self._parents(edges, nodes), weights, weight_base=weight_base)
+        self._check_functions()
+        self._items = self._n_items()
+        self._checked = False
+
+    def __sklearn_clone__(self) -> KernelGraph:
+        """Return itself: nothing changes it, and its matrices may be large."""
+        return self
+
+    def __repr__(self) -> str:
+        kinds = [("kernels", self._kernels), ("features", self._features), ("grams", self._grams)]
+        counts = ", ".join(f"{len(nodes)} {name}" for name, nodes in kinds if nodes)
+        return f"KernelGraph({self.dag.n_vertices} nodes: {counts})"
+
+    def read(self, X: Any) -> Any:
+        """Return the rows of X as this graph's functions take them, or as row numbers."""
+        if self._items is None:
+            return check_rows(X)
+        return check_positions(X, self._items, "the matrices of the graph")
+
+    def fit(self, rows: Any) -> KernelDesign:
+        """Compute what the nodes are on training rows (as ``read`` returns them)."""
+        n = len(rows)
+        functions = len(self._kernels)
+        itemsize = np.dtype(self._dtype or np.float64).itemsize
+        needed = functions * n * n * itemsize + 8 * _WORKING_COPIES * n * n * bool(self._wide)
+        require_memory(
+            -(-needed // 8),
+            f"The Gram matrices of {functions} kernel functions on {n} rows, with room to work,",
+            'Use fewer rows or kernels, or dtype="float32".',
+        )
+        if not self._checked:
+            for node, gram in self._grams.items():
+                check_gram(node, gram, len(gram))
+            self._checked = True
+        grams: dict[Vertex, DenseGram] = {}
+        for node, kernel in self._kernels.items():
+            gram = np.asarray(kernel(rows, rows))
+            check_gram(node, gram, n)
+            grams[node] = DenseGram(np.ascontiguousarray(gram, dtype=self._dtype or np.float64))
+        whole = np.array_equal(rows, np.arange(self._items or 0))
+        for node, given in self._grams.items():
+            grams[node] = DenseGram(given) if whole else DenseGram(given, rows, rows)
+        blocks = {node: self._block(node, rows) for node in self._features}
+        return KernelDesign(self, rows, BlockEngine(blocks, grams, np.ones(n)))
+
+    def block(self, node: Vertex, X: Any) -> NDArray[np.float64]:
+        """Return the features of a node on new rows."""
+        if isinstance(X, Mapping):
+            return check_block(node, X[node], None)
+        return self._block(node, X)
+
+    def cross_gram(self, node: Vertex, X: Any, training: Any) -> NDArray[np.float64]:
+        """Return the kernel of a node between new rows and training rows."""
+        if isinstance(X, Mapping):
+            cross = np.asarray(X[node], dtype=np.float64)
+        elif node in self._grams:
+            return np.asarray(self._grams[node][np.ix_(X, training)], dtype=np.float64)
+        else:
+            cross = np.asarray(self._kernels[node](X, training), dtype=np.float64)
+        if cross.ndim != 2 or cross.shape[1] != len(training):
+            raise ValueError(
+                f"The kernel of {node!r} between new rows and the {len(training)} training rows "
+                f"must have shape (n_new, {len(training)}), got {cross.shape}."
+            )
+        if not np.all(np.isfinite(cross)):
+            raise ValueError(f"The kernel of {node!r} on new rows has entries that are not finite.")
+        return cross
+
+    @property
+    def _wide(self) -> int:
+        return len(self._kernels) + len(self._grams)
+
+    def _as_gram(self, node: Vertex, K: Any) -> NDArray[Any]:
+        gram = np.asarray(K)
+        if gram.dtype not in (np.float32, np.float64):
+            gram = gram.astype(np.float64)
+        if gram.ndim != 2 or gram.shape[0] != gram.shape[1]:
+            raise ValueError(f"The Gram matrix of {node!r} must be square, got {gram.shape}.")
+        return gram if self._dtype is None else np.asarray(gram, dtype=self._dtype)
+
+    def _parents(self, edges: Any, nodes: list[Any]) -> dict[Any, list[Any]]:
+        seen: set[Any] = set()
+        for node in nodes:
+            if node in seen:
+                raise ValueError(
+                    f"{node!r} has more than one kernel; give it one of kernels, features, grams."
+                )
+            seen.add(node)
+        parents = parents_of(edges, nodes)
+        for node, above in parents.items():
+            for v in (node, *above):
+                if v not in seen:
+                    what = f"a parent of {node!r}" if v != node else "in the graph"
+                    raise ValueError(
+                        f"{v!r} is {what} but has no kernel; give it one in kernels, features or "
+                        "grams (a node that only groups others: a feature map of ones)."
+                    )
+        return parents
+
+    def _check_functions(self) -> None:
+        for node, kernel in self._kernels.items():
+            if not callable(kernel):
+                raise ValueError(
+                    f"kernels[{node!r}] must be a function k(X, Z), got {type(kernel).__name__}; "
+                    "matrices go into grams, features into features."
+                )
+
+    def _n_items(self) -> int | None:
+        """Return how many items the matrices have; None where there are none."""
+        sizes = {node: len(gram) for node, gram in self._grams.items()}
+        for node, spec in self._features.items():
+            if isinstance(spec, np.ndarray) and np.issubdtype(spec.dtype, np.floating):
+                self._features[node] = check_block(node, spec, None)
+                sizes[node] = len(spec)
+        if not sizes:
+            return None
+        first, n = next(iter(sizes.items()))
+        for node, size in sizes.items():
+            if size != n:
+                raise ValueError(
+                    f"The matrix of {node!r} has {size} rows and that of {first!r} {n}; all must "
+                    "be of the same items."
+                )
+        return n
+
+    def _block(self, node: Vertex, rows: Any) -> NDArray[np.float64]:
+        spec = self._features[node]
+        if callable(spec):
+            found = spec(rows)
+        elif isinstance(spec, np.ndarray) and np.issubdtype(spec.dtype, np.floating):
+            found = spec[rows]
+        else:
+            found = _columns(node, spec, rows)
+        return check_block(node, found, len(rows))
+
+
+def _columns(node: Vertex, names: Any, X: Any) -> NDArray[Any]:
+    """Return some columns of a table."""
+    listed: Any = [names] if isinstance(names, (str, int)) else list(names)
+    try:
+        if hasattr(X, "columns") and all(isinstance(name, str) for name in listed):
+            return np.asarray(X[listed])
+        return np.asarray(X)[:, listed]
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise ValueError(f"The columns {listed!r} of node {node!r} are not in X: {error}") from None

@@ -1,0 +1,393 @@
+"""Substrings of the training strings as a graph, built level by level where a search looks.
+
+A node is a string of 1 to k letters, its parents are the string without its last and without its
+first letter, its feature is how often it occurs. Only what occurs is ever looked at: a node that
+does not occur has score zero, and so has everything that contains it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hikernel.engines.protocol import FloatArray
+from hikernel.graphs.exploration import Exploration
+
+__all__ = ["SubstringIndex"]
+
+IntArray = NDArray[np.int32] | NDArray[np.int64]
+
+_EPS = float(np.finfo(np.float64).eps)
+
+# With weights in the range of the grid's, squares of sums stay in that of floating point numbers.
+_SMALLEST, _LARGEST, _LARGEST_ALPHA = 1e-30, 1e30, 1e100
+
+
+@dataclass(frozen=True)
+class _Level:
+    """The substrings of one length, numbered in alphabetical order.
+
+    ``names[p]`` is the number of the substring at position p of the text, or -1 where none is
+    kept. ``rows`` and ``counts`` list the rows of every substring, ascending and without
+    repetition: those of number j lie between ``starts[j]`` and ``starts[j + 1]``.
+    """
+
+    names: IntArray
+    first: IntArray  # the position of the first occurrence, which spells the substring
+    keys: NDArray[np.int64]  # number of the prefix * alphabet + last letter, ascending
+    suffixes: IntArray  # number of the substring without its first letter
+    starts: NDArray[np.intp]
+    rows: IntArray
+    counts: IntArray
+
+    @property
+    def size(self) -> int:
+        return len(self.first)
+
+    @property
+    def n_bytes(self) -> int:
+        short = self.first.nbytes + self.keys.nbytes + self.suffixes.nbytes + self.starts.nbytes
+        return short + self.names.nbytes + self.rows.nbytes + self.counts.nbytes
+
+
+class SubstringIndex:
+    """Phi_s(x) = number of occurrences of s in x, for all strings s of 1 to k letters.
+
+    Occurrences may overlap. The graph has A^1 + ... + A^k nodes over an alphabet of A letters;
+    those that do not occur in the training strings are never touched.
+
+    Parameters
+    ----------
+    strings : sequence of str
+        The training strings x_1 .. x_n. Their letters are the alphabet.
+    max_length : int
+        k, the length of the longest node.
+    binary : bool
+        Whether s occurs, 0 or 1, instead of how often.
+    memory : int
+        Bytes that may be kept between calls, beyond the letters themselves.
+
+    Notes
+    -----
+    All substrings of one length are found together: the length l + 1 is that of length l and one
+    more letter, so that one sort of the positions names them, and their scores are one sum over
+    the positions. A length takes 12 to 36 bytes a letter of the training strings, 36 where all
+    its substrings differ. It is kept while ``memory`` holds that worst case; the first always
+    is. Longer ones are built for one exploration, from the length before and for open nodes only.
+
+    Examples
+    --------
+    >>> index = SubstringIndex(["ABABA", "BB"], max_length=3)
+    >>> index.column("ABA").tolist(), index.children("AB")
+    ([2.0, 0.0], ['ABA', 'BAB'])
+    >>> index.n_vertices
+    14
+    """
+
+    def __init__(
+        self,
+        strings: Sequence[str],
+        max_length: int,
+        binary: bool = False,
+        *,
+        memory: int = 2**28,
+    ) -> None:
+        strings = _check_strings(strings)
+        if isinstance(max_length, bool) or not isinstance(max_length, (int, np.integer)):
+            raise ValueError(f"max_length must be a whole number, got {max_length!r}.")
+        if max_length < 1:
+            raise ValueError(f"max_length must be at least 1, got {max_length}.")
+        self.max_length = int(max_length)
+        self.binary = bool(binary)
+        self.memory = memory
+        self.n_rows = len(strings)
+        # A separator behind every string: no substring runs over the end of its row.
+        self._text = "".join(string + "\n" for string in strings)
+        lengths = np.array([len(string) + 1 for string in strings])
+        points = np.frombuffer(self._text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
+        is_letter = np.ones(len(points), dtype=bool)
+        is_letter[np.cumsum(lengths) - 1] = False
+        letters, codes = np.unique(points[is_letter], return_inverse=True)
+        if len(letters) == 0:
+            raise ValueError("All strings are empty; there is no substring to learn from.")
+        self.alphabet: tuple[str, ...] = tuple(map(chr, letters.tolist()))
+        self._code = {letter: code for code, letter in enumerate(self.alphabet)}
+        # 32 bits are half the memory and a faster sort; a text of 2 GB needs 64.
+        self._dtype = np.dtype(np.int32 if len(points) < 2**31 else np.int64)
+        self._codes = np.full(len(points), -1, dtype=self._dtype)
+        self._codes[is_letter] = codes
+        self._row = np.repeat(np.arange(self.n_rows, dtype=self._dtype), lengths)
+        everywhere = np.flatnonzero(is_letter)
+        self._levels = [self._name(everywhere, self._codes[everywhere].astype(np.int64), None)]
+
+    @property
+    def n_vertices(self) -> int:
+        """Number of vertices of the whole graph, a Python int: A^1 + ... + A^k."""
+        return sum(len(self.alphabet) ** length for length in range(1, self.max_length + 1))
+
+    def __contains__(self, node: object) -> bool:
+        return (
+            isinstance(node, str)
+            and 1 <= len(node) <= self.max_length
+            and all(letter in self._code for letter in node)
+        )
+
+    def parents(self, node: str) -> list[str]:
+        """Return the node without its last letter and without its first, where they differ."""
+        self._check_node(node)
+        return list(dict.fromkeys([node[:-1], node[1:]])) if len(node) > 1 else []
+
+    def children(self, node: str) -> list[str]:
+        """Return the strings of one more letter that contain the node and occur, sorted."""
+        self._check_node(node)
+        if len(node) == self.max_length:
+            return []
+        at = self._occurrences(node)
+        after = np.unique(self._codes[at + len(node)])
+        before = np.unique(self._codes[at - 1])  # before the first letter: the last separator
+        found = {node + self.alphabet[c] for c in after if c >= 0}
+        found.update(self.alphabet[c] + node for c in before if c >= 0)
+        return sorted(found)
+
+    def ancestors(self, node: str) -> list[str]:
+        """Return A(v), all substrings of the node, itself included, shortest first."""
+        self._check_node(node)
+        size = len(node)
+        pieces = [node[i : i + m] for m in range(1, size + 1) for i in range(size - m + 1)]
+        return list(dict.fromkeys(pieces))
+
+    def column(self, node: str) -> FloatArray:
+        """Return how often the node occurs in every training string, shape (n,)."""
+        self._check_node(node)
+        out = np.zeros(self.n_rows)
+        if len(node) <= len(self._levels):
+            number = self._find(node)
+            if number is not None:
+                level = self._levels[len(node) - 1]
+                part = slice(*level.starts[number : number + 2])
+                out[level.rows[part]] = level.counts[part]
+        else:
+            out += np.bincount(self._row[self._occurrences(node)], minlength=self.n_rows)
+        return np.minimum(out, 1.0) if self.binary else out
+
+    def count(self, node: str, strings: Sequence[str]) -> FloatArray:
+        """Return how often the node occurs in new strings, shape (n_new,).
+
+        The node need not occur in the training strings, nor its letters.
+        """
+        if not isinstance(node, str) or not node:
+            raise ValueError(f"A node is a string of at least one letter, got {node!r}.")
+        strings = _check_strings(strings)
+        if self.binary:
+            return np.array([node in string for string in strings], dtype=np.float64)
+        # Occurrences overlap only where an end of the node is also its beginning.
+        if not any(node.startswith(node[i:]) for i in range(1, len(node))):
+            return np.array([string.count(node) for string in strings], dtype=np.float64)
+        return np.array([_count_overlapping(node, string) for string in strings], dtype=np.float64)
+
+    def explore(
+        self,
+        alpha: FloatArray,
+        level: float,
+        weights: Sequence[float],
+        *,
+        max_nodes: int | None = None,
+    ) -> Exploration:
+        """Return all s with |a_s|^2 / d_s^2 above a level, a_s = sum_i alpha_i Phi_s(x_i).
+
+        Counts only fall as a string grows, so a strict superstring w of s has |a_w| of at most
+        the larger of the positive and the negative part of a_s: (sum_i |alpha_i| Phi_s(x_i) +
+        |a_s|) / 2. Over the least weight of a longer string this closes whole branches, and a
+        node is visited only where none of its parents closed.
+
+        Parameters
+        ----------
+        alpha : ndarray of shape (n,) or (n, k)
+            Dual variables; squares are added over the k outputs.
+        level : float
+            At least 0.
+        weights : sequence of float
+            ``weights[l - 1]`` is d of the strings of length l; max_length of them.
+        max_nodes : int, optional
+            Stop before a length that would bring the nodes explored above this number. The
+            bounds of what is left open then stand in ``quiet``.
+
+        Returns
+        -------
+        Exploration
+        """
+        outputs, d = self._check_exploration(alpha, level, weights)
+        loud: dict[str, float] = {}
+        quiet, n_explored = 0.0, 0
+        here = self._levels[0]
+        nodes = np.arange(here.size)
+        for length in range(1, self.max_length + 1):
+            n_explored += len(nodes)
+            score, bound = self._squares(here, nodes, outputs)
+            score = score / d[length - 1] ** 2
+            is_loud = score > level
+            for j, value in zip(nodes[is_loud], score[is_loud], strict=True):
+                loud[self._text[here.first[j] : here.first[j] + length]] = float(value)
+            quiet = max(quiet, score[~is_loud].max(initial=0.0))
+            if length == self.max_length:
+                break
+            bound = bound / min(d[length:]) ** 2
+            open_nodes = bound > level
+            quiet = max(quiet, bound[~open_nodes].max(initial=0.0))
+            if not open_nodes.any():
+                break
+            is_open = np.zeros(here.size, dtype=bool)
+            is_open[nodes[open_nodes]] = True
+            here = self._next(here, length, is_open)
+            prefixes = here.keys // len(self.alphabet)
+            nodes = np.flatnonzero(is_open[prefixes] & is_open[here.suffixes])
+            if max_nodes is not None and n_explored + len(nodes) > max_nodes:
+                quiet = max(quiet, bound[open_nodes].max())
+                break
+        return Exploration(loud, float(quiet), n_explored)
+
+    def _squares(
+        self, level: _Level, nodes: NDArray[np.intp], outputs: list[FloatArray]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return |a_s|^2 and the bound on |a_w|^2 of longer strings, both rounded up."""
+        if len(nodes) == 0:
+            return np.zeros(0), np.zeros(0)
+        sizes = np.diff(level.starts)[nodes]
+        starts = np.cumsum(sizes) - sizes
+        rows, counts = level.rows, level.counts
+        if len(nodes) < level.size:
+            entries = np.arange(sizes.sum()) + np.repeat(level.starts[nodes] - starts, sizes)
+            rows, counts = rows[entries], counts[entries]
+        score, bound = np.zeros(len(nodes)), np.zeros(len(nodes))
+        # A sum of n products is off by less than (n + 1) eps times that of the absolute values;
+        # the rest of the 64 is for what follows.
+        margin = (self.n_rows + 64) * _EPS
+        for alpha in outputs:
+            products = alpha[rows] if self.binary else alpha[rows] * counts
+            a = np.abs(np.add.reduceat(products, starts))
+            total = np.add.reduceat(np.abs(products), starts)
+            score += (a + margin * total) ** 2
+            bound += (0.5 * (a + total) + margin * total) ** 2
+        up = 1.0 + len(outputs) * _EPS
+        return score * up, bound * up
+
+    def _next(self, level: _Level, length: int, is_open: NDArray[np.bool_]) -> _Level:
+        """Return the substrings of one more letter: all of them, or below open nodes only."""
+        if length < len(self._levels):
+            return self._levels[length]
+        kept = sum(known.n_bytes for known in self._levels)
+        if length > len(self._levels) or kept + 36 * len(self._codes) > self.memory:
+            return self._extend(level, length, is_open)
+        self._levels.append(self._extend(level, length, None))
+        return self._levels[-1]
+
+    def _extend(self, level: _Level, length: int, is_open: NDArray[np.bool_] | None) -> _Level:
+        names = level.names
+        keep = (names[:-1] >= 0) & (names[1:] >= 0)
+        if is_open is not None:
+            keep &= is_open[names[:-1]] & is_open[names[1:]]
+        at = np.flatnonzero(keep)
+        keys = names[at].astype(np.int64) * len(self.alphabet) + self._codes[at + length]
+        return self._name(at, keys, names)
+
+    def _name(
+        self, at: NDArray[np.intp], keys: NDArray[np.int64], shorter: IntArray | None
+    ) -> _Level:
+        """Return the level whose substrings start at some positions and are told by their keys."""
+        order = np.argsort(keys, kind="stable")
+        at, keys = at[order], keys[order]
+        rows = self._row[at]
+        new_node = np.ones(len(at), dtype=bool)
+        new_node[1:] = keys[1:] != keys[:-1]
+        new_pair = new_node.copy()
+        new_pair[1:] |= rows[1:] != rows[:-1]
+        pairs = np.flatnonzero(new_pair)
+        first = at[new_node]
+        names = np.full(len(self._codes), -1, dtype=self._dtype)
+        names[at] = np.cumsum(new_node) - 1
+        return _Level(
+            names=names,
+            first=first.astype(self._dtype),
+            keys=keys[new_node],
+            suffixes=np.zeros(0, self._dtype) if shorter is None else shorter[first + 1],
+            starts=np.append(np.flatnonzero(new_node[pairs]), len(pairs)),
+            rows=rows[pairs],
+            counts=np.diff(pairs, append=len(at)).astype(self._dtype),
+        )
+
+    def _find(self, node: str) -> int | None:
+        """Return the number of a node in its level, which must be kept; None where it is not."""
+        number = 0
+        for letter, level in zip(node, self._levels, strict=False):
+            key = number * len(self.alphabet) + self._code[letter]
+            number = int(np.searchsorted(level.keys, key))
+            if number == level.size or level.keys[number] != key:
+                return None
+        return number
+
+    def _occurrences(self, node: str) -> NDArray[np.intp]:
+        """Return the positions of a node, from those of its longest prefix in a level kept."""
+        known = min(len(node), len(self._levels))
+        number = self._find(node[:known])
+        if number is None:
+            return np.zeros(0, dtype=np.intp)
+        at = np.flatnonzero(self._levels[known - 1].names == number)
+        for ahead in range(known, len(node)):
+            at = at[self._codes[at + ahead] == self._code[node[ahead]]]
+        return at
+
+    def _check_node(self, node: str) -> None:
+        if node not in self:
+            raise ValueError(
+                f"A node is a string of 1 to {self.max_length} letters of the training strings, "
+                f"got {node!r}."
+            )
+
+    def _check_exploration(
+        self, alpha: FloatArray, level: float, weights: Sequence[float]
+    ) -> tuple[list[FloatArray], list[float]]:
+        alpha = np.asarray(alpha, dtype=np.float64)
+        if alpha.ndim not in (1, 2) or len(alpha) != self.n_rows:
+            raise ValueError(
+                f"alpha must have shape ({self.n_rows},) or ({self.n_rows}, k), got {alpha.shape}."
+            )
+        if not (np.abs(alpha) < _LARGEST_ALPHA).all():
+            raise ValueError(f"alpha must be finite and below {_LARGEST_ALPHA:g}.")
+        if not level >= 0.0:
+            raise ValueError(f"level must be at least 0, got {level!r}.")
+        d = [float(weight) for weight in weights]
+        if len(d) != self.max_length or not all(_SMALLEST <= x <= _LARGEST for x in d):
+            raise ValueError(
+                f"weights must be {self.max_length} numbers between {_SMALLEST:g} and "
+                f"{_LARGEST:g}, one a length, got {weights!r}."
+            )
+        columns = alpha[:, None] if alpha.ndim == 1 else alpha
+        return [np.ascontiguousarray(column) for column in columns.T], d
+
+
+def _check_strings(strings: Any) -> list[str]:
+    """Return the strings as a list, or say what is wrong with them."""
+    if isinstance(strings, (str, bytes)):
+        raise ValueError(
+            "strings must be a sequence of strings, got a single one; put it in a list."
+        )
+    out = list(strings)
+    if not out:
+        raise ValueError("strings is empty; at least one string is needed.")
+    for i, string in enumerate(out):
+        if not isinstance(string, str):
+            raise ValueError(
+                f"strings must hold strings only, number {i} is of type {type(string).__name__}."
+            )
+    return out
+
+
+def _count_overlapping(node: str, string: str) -> int:
+    count, at = 0, string.find(node)
+    while at >= 0:
+        count, at = count + 1, string.find(node, at + 1)
+    return count

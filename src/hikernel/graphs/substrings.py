@@ -1,0 +1,197 @@
+"""The graph of all substrings up to a length: a parent is contained in its children.
+
+f(x) = b + sum_s beta_s (number of occurrences of s in x). A string of k letters has some k^2 / 2
+ancestors, all its substrings; the graph has alphabet^k nodes and is never enumerated: nodes that
+cannot matter are closed by branch and bound (``substring_index``), so the certificate is exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hikernel.engines.column_engine import ColumnEngine
+from hikernel.engines.protocol import FloatArray
+from hikernel.graphs.exploration import Exploration
+from hikernel.graphs.grid import geometric_weights
+from hikernel.graphs.rows import TrainingRows, check_rows
+from hikernel.graphs.substring_index import SubstringIndex
+
+__all__ = ["FittedSubstrings", "SubstringDesign", "SubstringGraph"]
+
+
+class SubstringGraph:
+    """All substrings up to a length, as a graph for ``graph=``.
+
+    Parameters
+    ----------
+    max_length : int
+        Letters of the longest substring.
+    binary : bool, default=False
+        Whether a feature is 0 or 1 (occurs or not) instead of the number of occurrences, which
+        may overlap.
+    weight_base : float, default=2.0
+        d of a substring of l letters is weight_base^(l - 1). Long substrings are rare and
+        their counts vary less, which penalises them already; values near 1 let them in.
+
+    Examples
+    --------
+    >>> from hikernel import HKLRegressor
+    >>> from hikernel.experiments.structured import make_motifs
+    >>> from hikernel.graphs import SubstringGraph
+    >>> data = make_motifs(200, 60, {"GATTACA": 1.0}, noise=0.1, seed=0)
+    >>> graph = SubstringGraph(8, weight_base=1.0)
+    >>> model = HKLRegressor(0.05, graph=graph, refit="ridge").fit(data.X, data.y)
+    >>> model.terms_["term"][0], len(model.hull_)
+    ('GATTACA', 32)
+    >>> model.certificate_.certified, model.certificate_.n_vertices
+    (True, 87380)
+    """
+
+    def __init__(self, max_length: int, *, binary: bool = False, weight_base: float = 2.0) -> None:
+        if isinstance(max_length, bool) or not isinstance(max_length, (int, np.integer)):
+            raise ValueError(f"max_length must be a whole number, got {max_length!r}.")
+        if max_length < 1:
+            raise ValueError(f"max_length must be at least 1, got {max_length!r}.")
+        if not weight_base > 0.0:
+            raise ValueError(f"weight_base must be above 0, got {weight_base!r}.")
+        self.max_length = int(max_length)
+        self.binary = binary
+        self.weight_base = float(weight_base)
+
+    def __sklearn_clone__(self) -> SubstringGraph:
+        """Return itself: nothing changes it."""
+        return self
+
+    def __repr__(self) -> str:
+        return (
+            f"SubstringGraph({self.max_length}, binary={self.binary}, "
+            f"weight_base={self.weight_base:g})"
+        )
+
+    def read(self, X: Any) -> list[str]:
+        """Return X as a list of strings."""
+        if np.ndim(X) == 2 and np.shape(X)[1] == 1:
+            X = np.asarray(X)[:, 0]
+        rows = list(check_rows(X))
+        for i, row in enumerate(rows):
+            if not isinstance(row, str):
+                raise ValueError(
+                    f"X must be a list of strings, one a row, but row {i} is {row!r} of type "
+                    f"{type(row).__name__}."
+                )
+        return rows
+
+    def fit(self, rows: list[str]) -> SubstringDesign:
+        """Index the training strings."""
+        index = SubstringIndex(rows, self.max_length, self.binary)
+        return SubstringDesign(self, FittedSubstrings(index, self.weight_base))
+
+
+class FittedSubstrings:
+    """The graph over the alphabet of the training strings.
+
+    Parameters
+    ----------
+    index : SubstringIndex
+        Their substrings.
+    weight_base : float
+        d of l letters is weight_base^(l - 1).
+    """
+
+    def __init__(self, index: SubstringIndex, weight_base: float) -> None:
+        self.index = index
+        self._by_length = geometric_weights([index.max_length - 1], weight_base)[0]
+
+    @property
+    def n_vertices(self) -> int:
+        """Number of nodes, a Python int."""
+        return self.index.n_vertices
+
+    def depth(self, node: str) -> int:
+        """Return the number of letters but one."""
+        return len(node) - 1
+
+    def weight(self, node: str) -> float:
+        """Return d_v."""
+        return self._by_length[len(node) - 1]
+
+    def weights(self, nodes: Sequence[str]) -> FloatArray:
+        """Return d_v of several nodes."""
+        return np.array([self.weight(node) for node in nodes], dtype=np.float64)
+
+    def ancestors(self, node: str) -> list[str]:
+        """Return all substrings of a node, itself included."""
+        return self.index.ancestors(node)
+
+    def hull(self, nodes: Iterable[str]) -> set[str]:
+        """Return the union of the ancestors of the nodes."""
+        return {above for node in nodes for above in self.index.ancestors(node)}
+
+    def explore(self, engine: ColumnEngine, alpha: FloatArray, level: float) -> Exploration:
+        """Return the nodes above a level and a bound on all others, by branch and bound."""
+        every = np.zeros((self.index.n_rows, *alpha.shape[1:]))
+        every[engine.rows] = alpha
+        return self.index.explore(every, level, self._by_length)
+
+    def strongest(self, engine: ColumnEngine, alpha: FloatArray) -> str:
+        """Return the node with the largest |a_w| over the weight of its ancestors, nearly.
+
+        Of the nodes within a factor of 100 of the best letter: a start, which need not be best.
+        """
+        letters = list(self.index.alphabet)
+        best = float(np.max(engine.score_squares(letters, alpha) / self.weights(letters) ** 2))
+        found = self.explore(engine, alpha, 0.01 * best).loud or dict.fromkeys(letters, 0.0)
+
+        def strength(node: str) -> float:
+            own = found[node] * self.weight(node) ** 2
+            return own / float(np.sum(self.weights(self.ancestors(node)))) ** 2
+
+        nodes: list[str] = sorted(found)
+        return max(nodes, key=strength)
+
+
+@dataclass(frozen=True)
+class SubstringDesign:
+    """Substrings of training strings, and their counts in new ones.
+
+    Attributes
+    ----------
+    source : SubstringGraph
+        What was asked for.
+    graph : FittedSubstrings
+        The graph over the alphabet of the training strings.
+    """
+
+    source: SubstringGraph
+    graph: FittedSubstrings
+
+    def engine(self, weights: FloatArray) -> ColumnEngine:
+        """Return the engine over all training strings."""
+        return ColumnEngine(self.graph.index.column, np.arange(len(weights)), weights)
+
+    def subset(self, rows: NDArray[np.intp]) -> SubstringDesign:
+        """Return the same: coefficients do not depend on which rows were fitted."""
+        return replace(self)
+
+    def predict(self, nodes: Sequence[str], coef: FloatArray, X: Any) -> FloatArray:
+        """Return sum_s coef_s (occurrences of s) on training rows or new strings."""
+        index = self.graph.index
+        training = isinstance(X, TrainingRows)
+        strings = None if training else self.source.read(X)
+        out = np.zeros((len(X) if strings is None else len(strings), *coef.shape[1:]))
+        for node, part in zip(nodes, coef, strict=True):
+            if strings is None:
+                column = index.column(node)[X.positions]
+            else:
+                column = index.count(node, strings)
+            out += np.multiply.outer(column, part)
+        return out
+
+    def terms(self, nodes: Sequence[str], names: Sequence[str]) -> dict[str, list[Any]]:
+        """Return the substrings and their depth."""
+        return {"term": list(nodes), "depth": [self.graph.depth(node) for node in nodes]}

@@ -1,0 +1,119 @@
+"""Given zeta, solve for beta where nodes are known by their kernels: the n x n form again.
+
+With row weights W = diag(weights), w = weights / sum, centring H = I - 1 w' and S = W^1/2,
+
+    B = lambda I + S H (sum_w zeta_w K_w) H' S,    s = B^-1 S y,    u = H' S s,
+
+u has sum zero, the functions are zeta_w K_w u and |a_w|^2 = u' K_w u. One factorisation costs
+n^3 / 3, everything else m n^2: nothing grows with the rank of the kernels.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import lapack
+
+from hikernel.engines.kernels import KernelOperator
+from hikernel.engines.protocol import FloatArray
+from hikernel.reduced.forms import Evaluation, IndexArray
+from hikernel.reduced.linalg import matmul
+
+__all__ = ["KernelForm"]
+
+
+class KernelForm:
+    """The n x n form from kernels.
+
+    Parameters
+    ----------
+    kernels : KernelOperator
+        The m nodes; beta and a are in its coordinates.
+    weights : ndarray of shape (n,)
+        Weights of the rows, positive, of any sum.
+    target : ndarray of shape (n,)
+        y, of weighted mean zero.
+    """
+
+    def __init__(self, kernels: KernelOperator, weights: FloatArray, target: FloatArray) -> None:
+        self._kernels = kernels
+        self._weights = weights
+        self._target = target
+        self._root = np.sqrt(weights)
+        self._mean_weights = weights / float(np.sum(weights))
+        self._scaled = self._root * target
+        self.total = float(self._scaled @ self._scaled)
+        self.n_columns = int(np.sum(kernels.widths))
+
+    def evaluate(self, zeta: FloatArray, alpha: float) -> Evaluation | None:
+        """Solve for one zeta by a Cholesky factorisation of B."""
+        factor, info = lapack.dpotrf(self._system(zeta, alpha).T, lower=0, overwrite_a=1, clean=0)
+        if info != 0:
+            return None
+        solved, _ = lapack.dpotrs(factor, self._scaled, lower=0)
+        dual = self._to_rows(solved)
+        applied = self._kernels.apply(dual)
+        score_squares = np.maximum(dual @ applied, 0.0)
+        fitted = self._centred(applied)
+        residual = self._scaled - fitted @ zeta
+        scores = self._kernels.coordinates(dual)
+
+        def curvature() -> FloatArray:
+            # L^-1 of the parts S H K_w u zeta_w, with B = L L' and the factor L' stored.
+            half, _ = lapack.dtrtrs(factor, fitted * zeta, lower=0, trans=1)
+            out = -alpha * matmul(half.T, half)
+            out.flat[:: len(out) + 1] += alpha * zeta * score_squares
+            return np.asarray(out)
+
+        return Evaluation(
+            coef=np.repeat(zeta, self._kernels.widths) * scores,
+            scores=scores,
+            coef_squares=zeta**2 * score_squares,
+            score_squares=score_squares,
+            loss=0.5 * float(residual @ residual),
+            fit=float(self._scaled @ residual),
+            curvature=curvature,
+        )
+
+    def scores(self, coef: FloatArray, alpha: float) -> FloatArray:
+        """Return a for any beta."""
+        residual = self._scaled - self._centred(self._kernels.expand(coef))
+        return self._kernels.coordinates(self._to_rows(residual / alpha))
+
+    def columns(self, nodes: IndexArray) -> IndexArray:
+        """Return the coordinates of some nodes, given and returned as positions."""
+        widths = self._kernels.widths
+        starts = np.cumsum(widths) - widths
+        return np.concatenate([np.arange(starts[i], starts[i] + widths[i]) for i in nodes])
+
+    def squares(self, x: FloatArray) -> FloatArray:
+        """Return the squared norm of each node's function."""
+        return self._kernels.squares(x)
+
+    def inner(self, x: FloatArray, z: FloatArray) -> float:
+        """Return the inner product of two models."""
+        return self._kernels.inner(x, z)
+
+    def restrict(self, nodes: IndexArray) -> KernelForm:
+        """Return the form of some of the nodes."""
+        return KernelForm(self._kernels.restrict(nodes), self._weights, self._target)
+
+    def _system(self, zeta: FloatArray, alpha: float) -> FloatArray:
+        """Return B, shape (n, n)."""
+        system = self._kernels.weighted_sum(zeta)
+        means = system @ self._mean_weights
+        system -= means[:, None]
+        system -= means - float(self._mean_weights @ means)
+        system *= self._root[:, None]
+        system *= self._root
+        system.flat[:: len(system) + 1] += alpha
+        return system
+
+    def _centred(self, values: FloatArray) -> FloatArray:
+        """Return S H values, for one column or several."""
+        centred = values - self._mean_weights @ values
+        return np.asarray((self._root * centred.T).T)
+
+    def _to_rows(self, solved: FloatArray) -> FloatArray:
+        """Return H' S s."""
+        weighted = self._root * solved
+        return np.asarray(weighted - self._mean_weights * float(np.sum(weighted)))
