@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 from hikernel.errors import MemoryPlanError
 
-__all__ = ["available_bytes", "require_memory"]
+__all__ = ["MemoryPlan", "available_bytes", "require_memory"]
 
 
 def available_bytes() -> int | None:
@@ -38,6 +39,33 @@ def _free_in_container() -> int | None:
         return max(0, limit - int((folder / "memory.current").read_text()))
     except (OSError, ValueError):
         return None
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """What a piece of work will take, before it is taken.
+
+    Attributes
+    ----------
+    kept : int
+        Bytes that stay in use, those of the user's own matrices included.
+    working : int
+        Bytes on top of these while it works.
+    to_take : int
+        Bytes that are not in use yet.
+    """
+
+    kept: int
+    working: int
+    to_take: int
+
+    def __str__(self) -> str:
+        available = available_bytes()
+        free = "" if available is None else f"; {available / 2**30:.2f} GiB are available"
+        return (
+            f"{self.kept / 2**30:.2f} GiB of matrices and {self.working / 2**30:.2f} GiB to work "
+            f"with, of which {self.to_take / 2**30:.2f} GiB are still to be taken{free}"
+        )
 
 
 def require_memory(n_numbers: int, what: str, remedy: str) -> None:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from hikernel.engines.block_engine import BlockEngine
 from hikernel.engines.kernels import DenseGram
-from hikernel.engines.memory import require_memory
+from hikernel.engines.memory import MemoryPlan, require_memory
 from hikernel.engines.protocol import Vertex
 from hikernel.graphs.checks import check_block, check_gram
 from hikernel.graphs.dag import Dag, parents_of
@@ -133,16 +133,33 @@ class KernelGraph:
             return check_rows(X)
         return check_positions(X, self._items, "the matrices of the graph")
 
+    def plan(self, n_rows: int) -> MemoryPlan:
+        """Return what a fit on some rows takes, before anything is computed.
+
+        Feature maps are not counted: how many columns they have is known once they are called.
+
+        Examples
+        --------
+        >>> kernels = {k: lambda X, Z: X @ Z.T for k in range(200)}
+        >>> plan = KernelGraph(kernels=kernels, dtype="float32").plan(4096)
+        >>> f"{plan.kept / 2**30:.2f} GiB", f"{plan.working / 2**30:.2f} GiB"
+        ('12.50 GiB', '0.50 GiB')
+        """
+        itemsize = np.dtype(self._dtype or np.float64).itemsize
+        computed = len(self._kernels) * n_rows**2 * itemsize
+        given = sum(gram.nbytes for gram in self._grams.values())
+        wide = bool(self._kernels) or bool(self._grams)
+        working = 8 * _WORKING_COPIES * n_rows**2 if wide else 0
+        return MemoryPlan(kept=computed + given, working=working, to_take=computed + working)
+
     def fit(self, rows: Any) -> KernelDesign:
         """Compute what the nodes are on training rows (as ``read`` returns them)."""
         n = len(rows)
-        functions = len(self._kernels)
-        itemsize = np.dtype(self._dtype or np.float64).itemsize
-        needed = functions * n * n * itemsize + 8 * _WORKING_COPIES * n * n * bool(self._wide)
         require_memory(
-            -(-needed // 8),
-            f"The Gram matrices of {functions} kernel functions on {n} rows, with room to work,",
-            'Use fewer rows or kernels, or dtype="float32".',
+            -(-self.plan(n).to_take // 8),
+            f"The Gram matrices of {len(self._kernels)} kernel functions on {n} rows, with room to "
+            "work,",
+            'Use fewer rows or kernels, or dtype="float32"; plan(n_rows) tells what it takes.',
         )
         if not self._checked:
             for node, gram in self._grams.items():
@@ -181,10 +198,6 @@ class KernelGraph:
         if not np.all(np.isfinite(cross)):
             raise ValueError(f"The kernel of {node!r} on new rows has entries that are not finite.")
         return cross
-
-    @property
-    def _wide(self) -> int:
-        return len(self._kernels) + len(self._grams)
 
     def _as_gram(self, node: Vertex, K: Any) -> NDArray[Any]:
         gram = np.asarray(K)
