@@ -10,8 +10,8 @@ from oracles.naive import all_nodes
 from hikernel import HKLRegressor
 from hikernel.bases import OrthonormalPolynomial
 from hikernel.bases.design import Design
-from hikernel.consistency import ParentGraph, consistency_conditions, estimate_conditions
-from hikernel.graphs import Grid, geometric_weights
+from hikernel.consistency import consistency_conditions, estimate_conditions
+from hikernel.graphs import Dag, Grid, geometric_weights
 from hikernel.reduced import SquaredProblem
 
 GRID = Grid(geometric_weights([1, 1], 2.0))
@@ -54,7 +54,7 @@ def test_constant_features_are_the_intercepts():
     # Their rounding errors would be two columns of correlation one.
     rng = np.random.default_rng(2)
     X = rng.standard_normal((51, 2))
-    graph = ParentGraph({"1": [], "c": [], "x": ["1", "c"], "z": ["1"]}, dict.fromkeys("1cxz", 2.0))
+    graph = Dag({"1": [], "c": [], "x": ["1", "c"], "z": ["1"]}, dict.fromkeys("1cxz", 2.0))
     rounded = np.ones(51)
     rounded[0] = np.nextafter(1.0, 2.0)
     features = {"1": rounded, "c": 2 * rounded, "x": X[:, 0], "z": X[:, 1]}

@@ -16,8 +16,8 @@ from consistency.twins import (
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hikernel.consistency import ParentGraph, consistency_conditions
-from hikernel.graphs import Grid, geometric_weights
+from hikernel.consistency import consistency_conditions
+from hikernel.graphs import Dag, Grid, geometric_weights
 
 # The last four once stopped short: the upper bound was exact long before the lower one.
 SEEDS = [*range(12), 88, 196, 314, 381]
@@ -32,7 +32,7 @@ def test_a_chain_by_hand():
     # a -> b -> c with d = 1, 2, 4 and W = {a, b}; beta = (3, 4), so that |beta_D(a)| = 5 and
     # |beta_D(b)| = 4: q_a = 3/5, q_b = (1/5 + 2/4) 4 = 2.8. Sigma_WW = I, Sigma_cW = (.5, .25):
     # A_c = 0.3 + 0.7 = 1, and d_c = 4.
-    chain = ParentGraph({"a": [], "b": ["a"], "c": ["b"]}, {"a": 1, "b": 2, "c": 4})
+    chain = Dag({"a": [], "b": ["a"], "c": ["b"]}, {"a": 1, "b": 2, "c": 4}, weight_base=1.0)
     sigma = [[1, 0, 0.5], [0, 1, 0.25], [0.5, 0.25, 1]]
     report = consistency_conditions(chain, "abc", sigma, {"a": 3, "b": 4}, hull="ab")
     for condition in (report.necessary, report.sufficient, report.closed_form):
@@ -47,7 +47,7 @@ def test_two_nodes_below_the_hull_by_hand():
     # a -> b -> c, W = {a}, d = 1, 1, 1: A = (.8, 2.4). The norm |Delta_bc| + |Delta_c| has the
     # dual ball {x: |x_b, x_c - u| <= 1, |u| <= 1}: for x = (.8, 2.4) the radius r solves
     # .8^2 + (2.4 - r)^2 = r^2, r = 6.4 / 4.8 = 4/3.
-    chain = ParentGraph({"a": [], "b": ["a"], "c": ["b"]})
+    chain = Dag({"a": [], "b": ["a"], "c": ["b"]}, weight_base=1.0)
     sigma = np.array([[1, 0.8, 2.4], [0.8, 1, 0], [2.4, 0, 9]]) + np.diag([0, 1, 9])
     report = consistency_conditions(chain, "abc", sigma, {"a": -7})
     assert report.necessary.value == pytest.approx(0.8)
@@ -180,7 +180,7 @@ def test_orthogonal_blocks_hold_trivially():
 
 
 def test_a_hull_of_all_nodes():
-    chain = ParentGraph({"a": [], "b": ["a"]})
+    chain = Dag({"a": [], "b": ["a"]}, weight_base=1.0)
     report = consistency_conditions(chain, "ab", np.eye(2), {"b": 1.0})
     assert report.sufficient.value == 0.0
     assert report.sufficient.worst is None
@@ -207,7 +207,7 @@ def test_a_grid_with_its_constant():
 
 def test_dependent_features_of_the_hull():
     # c = a + b, all in W, and d = 0.4 a + 0.3 b outside.
-    graph = ParentGraph({"a": [], "b": [], "c": [], "d": []})
+    graph = Dag({"a": [], "b": [], "c": [], "d": []}, weight_base=1.0)
     maps = np.array([[1, 0, 0.4], [0, 1, 0.3]]).T
     mixed = np.vstack([maps[:2], maps[:2].sum(axis=0), maps[2]])
     base = mixed @ mixed.T
@@ -215,7 +215,7 @@ def test_dependent_features_of_the_hull():
     # Moving s from a and b to c changes no prediction and the norm by (d_c - d_a - d_b) s: with
     # weights 1, 1, 2 every split has least norm; with 1, 1, 1 the one below has not.
     weights = {"a": 1, "b": 1, "c": 2, "d": 1}
-    flat = ParentGraph({v: [] for v in "abcd"}, weights)
+    flat = Dag({v: [] for v in "abcd"}, weights)
     report = consistency_conditions(flat, "abcd", base, {"a": 1, "b": 1, "c": 1})
     assert report.n_dependent == 1
     assert report.necessary.value == pytest.approx(0.7)

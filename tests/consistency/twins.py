@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import cvxpy as cp
 import numpy as np
 
-from hikernel.consistency import ParentGraph
+from hikernel.graphs import Dag
 
 
 def closure(parents):
@@ -37,7 +37,7 @@ class Case:
 
     @property
     def graph(self):
-        return ParentGraph(self.parents, self.weights)
+        return Dag(self.parents, self.weights)
 
     @property
     def nodes(self):

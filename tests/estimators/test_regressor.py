@@ -230,9 +230,9 @@ def test_threads_and_chunks_predict_the_same(monkeypatch):
     alone = model.predict(X)
     monkeypatch.setattr("hikernel.bases.design._PREDICT_NUMBERS", 200)
     in_chunks = model.predict(X)
-    monkeypatch.setattr("hikernel.selection.model.n_threads", lambda: 3)
+    monkeypatch.setattr("hikernel.bases.design.n_threads", lambda: 3)
     started = []
-    pool = "hikernel.selection.model.ThreadPoolExecutor"
+    pool = "hikernel.bases.design.ThreadPoolExecutor"
     monkeypatch.setattr(pool, lambda n: started.append(n) or ThreadPoolExecutor(n))
     np.testing.assert_array_equal(model.predict(X), in_chunks)
     np.testing.assert_allclose(in_chunks, alone, rtol=1e-12)

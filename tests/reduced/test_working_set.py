@@ -41,7 +41,7 @@ def test_any_start_reaches_the_optimum_of_the_whole_hull(chosen, alpha, form):
     assert warm.dual_bound <= cold.objective * (1 + 1e-12)
     assert hull.weights**2 @ warm.eta == pytest.approx(1.0)
     np.testing.assert_allclose(warm.zeta, hull.zeta(warm.eta))
-    squares = form.node_sums(warm.scores**2)
+    squares = form.squares(warm.scores)
     assert hull.dual_norm_bound(squares, warm.dual_norm.eta) == pytest.approx(warm.dual_norm.value)
 
 

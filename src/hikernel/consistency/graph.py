@@ -1,10 +1,9 @@
-"""Graphs for the conditions: what is asked of one, a DAG given by its parents, a part of one."""
+"""Graphs for the conditions: what is asked of one, and a part of one."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from graphlib import CycleError, TopologicalSorter
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,14 +11,11 @@ import numpy as np
 from hikernel.engines.protocol import FloatArray
 from hikernel.reduced import HullMap
 
-__all__ = ["GraphPart", "ParentGraph", "SupportsWeight", "Vertex"]
-
-Vertex = Hashable
-"""A node of any graph: what the graph itself takes as one."""
+__all__ = ["GraphPart", "SupportsWeight"]
 
 
 class SupportsWeight(Protocol):
-    """What the conditions need to know of a graph; :class:`hikernel.graphs.Grid` is one."""
+    """What the conditions need to know of a graph; :mod:`hikernel.graphs` has them."""
 
     def ancestors(self, node: Any) -> Sequence[Any]:
         """Return A(v), v included."""
@@ -28,62 +24,6 @@ class SupportsWeight(Protocol):
     def weight(self, node: Any) -> float:
         """Return d_v."""
         ...
-
-
-class ParentGraph:
-    """A finite DAG given by the parents of every node.
-
-    Parameters
-    ----------
-    parents : mapping of node to an iterable of nodes
-        Every node is a key; those without parents have an empty iterable.
-    weights : mapping of node to float, optional
-        d_v > 0; 1 for all nodes by default.
-
-    Examples
-    --------
-    >>> chain = ParentGraph({"a": [], "b": ["a"], "c": ["b"]}, {"a": 1, "b": 2, "c": 4})
-    >>> chain.ancestors("c"), chain.weight("c")
-    (['a', 'b', 'c'], 4.0)
-    """
-
-    def __init__(
-        self,
-        parents: Mapping[Any, Iterable[Any]],
-        weights: Mapping[Any, float] | None = None,
-    ) -> None:
-        edges = {node: tuple(above) for node, above in parents.items()}
-        for node, above in edges.items():
-            for parent in above:
-                if parent not in edges:
-                    raise ValueError(
-                        f"{parent!r} is a parent of {node!r} but no key of parents; "
-                        f"add it, with an empty list if it has no parents."
-                    )
-        try:
-            self.nodes: list[Any] = list(TopologicalSorter(edges).static_order())
-        except CycleError as error:
-            cycle = " -> ".join(map(repr, error.args[1]))
-            raise ValueError(f"The graph has a cycle: {cycle}.") from None
-        if weights is None:
-            weights = dict.fromkeys(self.nodes, 1.0)
-        if set(weights) != set(self.nodes):
-            odd = sorted(map(repr, set(weights) ^ set(self.nodes)))
-            raise ValueError(f"parents and weights must have the same nodes; see {', '.join(odd)}.")
-        self._weights = {node: float(weight) for node, weight in weights.items()}
-        position = {node: i for i, node in enumerate(self.nodes)}
-        self._ancestors: dict[Any, list[Any]] = {}
-        for node in self.nodes:
-            found = {node}.union(*(self._ancestors[parent] for parent in edges[node]))
-            self._ancestors[node] = sorted(found, key=position.__getitem__)
-
-    def ancestors(self, node: Any) -> list[Any]:
-        """Return A(v), v included, ancestors first."""
-        return self._ancestors[node]
-
-    def weight(self, node: Any) -> float:
-        """Return d_v."""
-        return self._weights[node]
 
 
 class GraphPart:

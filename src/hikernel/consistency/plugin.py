@@ -40,7 +40,7 @@ def estimate_conditions(
 
     Parameters
     ----------
-    graph : Grid, ParentGraph or anything with ``ancestors(node)`` and ``weight(node)``
+    graph : Grid, Dag or anything with ``ancestors(node)`` and ``weight(node)``
         The graph.
     features : mapping of node to array of shape (n,) or (n, r_v)
         Feature columns of all the nodes considered; with every node, all its ancestors.

@@ -55,7 +55,7 @@ def consistency_conditions(
 
     Parameters
     ----------
-    graph : Grid, ParentGraph or anything with ``ancestors(node)`` and ``weight(node)``
+    graph : Grid, Dag or anything with ``ancestors(node)`` and ``weight(node)``
         The graph.
     nodes : iterable of m nodes
         V, all the nodes considered; with every node, all its ancestors.

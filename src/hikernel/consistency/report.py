@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 __all__ = ["BORDER", "Condition", "ConsistencyReport", "Verdict"]
@@ -88,6 +88,12 @@ class ConsistencyReport:
         Directions in which Sigma_WW is singular, features of variance zero not counted.
     n_samples : int or None
         Rows behind an estimate; None for a population.
+    n_graph : int or None
+        Size of the whole graph, where a part that has all sources of W^c was considered; None
+        where the nodes considered are the graph. The dual norm over the part is at most that over
+        the graph: above 1 it speaks of the graph, below 1 of the part alone.
+    name : callable
+        What a node is called in ``explain()``; ``str`` by default.
     """
 
     necessary: Condition
@@ -97,6 +103,13 @@ class ConsistencyReport:
     n_hull: int
     n_dependent: int = 0
     n_samples: int | None = None
+    n_graph: int | None = None
+    name: Callable[[Any], str] = field(default=str, repr=False, compare=False)
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether nodes outside the hull were left out."""
+        return self.n_graph is not None and self.n_graph > self.n_nodes
 
     @property
     def is_estimate(self) -> bool:
@@ -105,19 +118,23 @@ class ConsistencyReport:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the hull is recovered as n grows, for a population that is as described."""
+        """Whether the hull is recovered as n grows, for a population that is as described.
+
+        Where ``is_partial``, "recovered" is said of a graph of the nodes considered.
+        """
         if self.sufficient.holds is None:
             return "undecided"
         return "recovered" if self.sufficient.holds else "not recovered"
 
-    def explain(self, name: Callable[[Any], str] = str) -> str:
+    def explain(self, name: Callable[[Any], str] | None = None) -> str:
         """Return the report in plain words.
 
         Parameters
         ----------
-        name : callable
-            What a node is called; ``str`` by default.
+        name : callable, optional
+            What a node is called; by default what the report says of it.
         """
+        name = self.name if name is None else name
         lines = []
         if self.is_estimate:
             lines.append(
@@ -125,6 +142,12 @@ class ConsistencyReport:
                 "taken as if they were the true ones."
             )
         lines.append(f"The hull has {self.n_hull} of {self.n_nodes} nodes.")
+        if self.is_partial:
+            lines.append(
+                f"These {self.n_nodes} of the graph's {self.n_graph:,} nodes were considered. All "
+                "that could enter next are among them, so that the necessary condition is that of "
+                "the whole graph."
+            )
         if self.n_dependent:
             lines.append(
                 f"The features of the hull are linearly dependent in {self.n_dependent} "
@@ -143,9 +166,12 @@ class ConsistencyReport:
         if self.n_hull == self.n_nodes:
             return "No node is outside the hull: there is nothing to be included by mistake."
         if self.verdict == "recovered":
-            return (
+            text = (
                 "The hull is recovered with probability tending to 1 as n grows, if lambda -> 0 "
-                "and lambda sqrt(n) -> infinity."
+                "and lambda sqrt(n) -> infinity"
+            )
+            return (
+                f"{text}, as far as the nodes considered show." if self.is_partial else f"{text}."
             )
         if self.verdict == "undecided":
             return "The value is too close to 1, or known too roughly, to tell."

@@ -19,7 +19,7 @@ from hikernel.bases.base import FittedBasis
 from hikernel.bases.design import Design
 from hikernel.frames import ColumnTable
 from hikernel.graphs import Grid, Node
-from hikernel.persistence.content import ContentError, shown
+from hikernel.persistence.content import ContentError, conforms, shown
 from hikernel.search import Certificate
 from hikernel.selection import TermModel
 
@@ -140,7 +140,11 @@ def _check_array(name: str, array: NDArray[Any], shape: tuple[int, ...]) -> None
         raise ContentError(f"{name} holds NaN or infinity")
 
 
-def _check_nodes(nodes: Sequence[Node], graph: Grid) -> None:
+def _check_nodes(nodes: object, graph: Grid) -> None:
+    # Models of other graphs have other nodes, so that the type of the field says nothing of them.
+    if not conforms(nodes, list[Node]):
+        raise ContentError("nodes of TermModel is of the wrong type")
+    assert isinstance(nodes, list)
     for node in nodes:
         if node not in graph:
             raise ContentError(f"the term {shown(node)} is not in the graph of the bases")

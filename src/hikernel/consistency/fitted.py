@@ -1,0 +1,200 @@
+"""The conditions of a fitted model: which nodes to look at, their features, its coefficients.
+
+A grid is astronomically large, so that only a part of it is looked at: the hull, all sources of its
+complement and, where asked for, all terms up to an order or a degree. The estimators stand above
+this package; what is needed of one is written down as a protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from hikernel.bases.design import Design
+from hikernel.bases.parameters import check_integer, check_optional_integer
+from hikernel.consistency.plugin import estimate_conditions
+from hikernel.consistency.report import ConsistencyReport
+from hikernel.engines.protocol import FloatArray, Node
+from hikernel.graphs import Grid, node_degree, node_name, node_order, unambiguous
+from hikernel.losses import Loss, SquaredError
+
+__all__ = ["FittedTerms", "diagnose"]
+
+
+class FittedTerms(Protocol):
+    """What the diagnosis needs of a fitted estimator; the regressors are such."""
+
+    graph_: Any
+    loss_: Loss
+    refit_: str | None
+    nodes_: list[Any]
+    coef_: FloatArray
+    hull_: Any  # the frame with the width of every term
+    columns_: Any  # names, and transform(X), the matrix of a table
+    _design: Any  # a Design, where the graph is a grid
+
+
+def diagnose(
+    model: FittedTerms,
+    X: Any,
+    *,
+    sample_weight: ArrayLike | None = None,
+    max_order: int | None = None,
+    max_degree: int | None = None,
+    max_nodes: int = 2000,
+    tol: float = 1e-9,
+) -> ConsistencyReport:
+    """Estimate from a fitted model whether a hull like its own is recovered.
+
+    The plug-in estimate of :func:`estimate_conditions`, with the covariances of the terms over the
+    rows of X and the model's coefficients (those of its refit, where it has one) as the truth.
+
+    Looked at are the hull, all sources of its complement (the terms that could enter next) and,
+    with ``max_order`` or ``max_degree``, all terms up to these. The necessary condition concerns
+    sources alone, so that it is that of the whole graph. The dual norm over a part of the graph is
+    at most that over all of it: above 1 it says that the hull is not recovered, below 1 only
+    that none of the terms looked at prevents it.
+
+    Parameters
+    ----------
+    model : HKLRegressor or HKLRegressorCV
+        Fitted with the squared error. Without a refit its coefficients are shrunken, and in other
+        proportions than the truth; ``refit="ridge"`` is the better choice. ``refit="variables"``
+        is refused: it has terms that no penalty selected.
+    X : array-like or data frame of shape (n_samples, n_features)
+        Rows to estimate the covariances from, as a rule the training data.
+    sample_weight : array-like of shape (n_samples,), optional
+        Nonnegative weights of the rows.
+    max_order : int, optional
+        Look at all terms of up to so many variables; of any number if only ``max_degree`` is
+        given.
+    max_degree : int, optional
+        Look at all terms whose levels add up to this at most; any if only ``max_order`` is given.
+    max_nodes : int, default=2000
+        Terms at most. The covariance of all of them is held in memory.
+    tol : float
+        Relative precision of the dual norm.
+
+    Returns
+    -------
+    ConsistencyReport
+        ``n_nodes`` terms were looked at, of ``n_graph`` in the graph; ``explain()`` says what
+        follows, in the names of the columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hikernel import HKLRegressor
+    >>> from hikernel.consistency import diagnose
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(200, 6))
+    >>> y = X[:, 0] + 2 * X[:, 1] * X[:, 2] + 0.1 * rng.standard_normal(200)
+    >>> model = HKLRegressor(alpha=0.003, refit="ridge").fit(X, y)
+    >>> report = diagnose(model, X, max_order=2, max_degree=3)
+    >>> report.verdict, report.n_hull, report.n_nodes, report.n_graph
+    ('recovered', 5, 64, 15625)
+    """
+    check_is_fitted(model)
+    graph = _check_model(model)
+    check_optional_integer("max_order", max_order, 1, "the sources alone")
+    check_optional_integer("max_degree", max_degree, 1, "the sources alone")
+    check_integer("max_nodes", max_nodes, 1)
+    blocks = _coefficients(model)
+    nodes = _terms_to_look_at(graph, list(blocks), max_order, max_degree, max_nodes)
+    report = estimate_conditions(
+        graph,
+        _features(model._design, nodes, model.columns_.transform(X)),
+        blocks,
+        sample_weight=sample_weight,
+        tol=tol,
+    )
+    names = unambiguous(model.columns_.names)
+    return replace(report, n_graph=graph.n_vertices, name=partial(node_name, names=names))
+
+
+def _check_model(model: FittedTerms) -> Grid:
+    """Return the grid of a model of which the theory speaks; raise for others."""
+    if not isinstance(model.graph_, Grid):
+        raise ValueError(
+            "diagnose works on grids of one-variable bases; for another graph pass the features "
+            "of its nodes to hikernel.consistency.estimate_conditions."
+        )
+    if not isinstance(model.loss_, SquaredError):
+        raise ValueError(
+            "The conditions are known for the squared error only, and this model was fitted with "
+            f"loss={model.loss_.name!r}."
+        )
+    if model.coef_.ndim > 1:
+        raise ValueError(
+            f"The conditions are known for one output only, and this model has "
+            f"{model.coef_.shape[1]}."
+        )
+    if model.refit_ == "variables":
+        raise ValueError(
+            'This model was refitted with refit="variables", which has terms that no penalty '
+            'selected; fit HKLRegressor with the same alpha and refit="ridge", and diagnose that.'
+        )
+    return model.graph_
+
+
+def _coefficients(model: FittedTerms) -> dict[Node, FloatArray]:
+    """Return the blocks of the terms with a coefficient."""
+    blocks = np.split(model.coef_, np.cumsum(model.hull_["width"].to_numpy())[:-1])
+    found = {node: block for node, block in zip(model.nodes_, blocks, strict=True) if block.any()}
+    if not found:
+        raise ValueError(
+            "No term of the model has a coefficient, so that there is nothing to be recovered; "
+            "lower alpha."
+        )
+    return found
+
+
+def _terms_to_look_at(
+    graph: Grid,
+    active: Sequence[Node],
+    max_order: int | None,
+    max_degree: int | None,
+    max_nodes: int,
+) -> list[Node]:
+    """Return the hull, the sources of its complement and what the limits add: ancestors first."""
+    hull = graph.hull(active)
+    sources = graph.sources_of_complement(hull)
+    found = dict.fromkeys([*hull, *sources])
+    if len(found) > max_nodes:
+        raise ValueError(
+            f"The hull has {len(hull)} terms and its complement {len(sources)} sources, more than "
+            f"max_nodes={max_nodes}; raise it, or fit a sparser model."
+        )
+    wanted: list[Node] = [] if max_order is None and max_degree is None else [()]
+    seen = set(wanted)
+    for node in wanted:  # grows while it is read: breadth first
+        found[node] = None
+        if len(found) > max_nodes:
+            raise ValueError(
+                f"There are more than max_nodes={max_nodes} terms up to max_order={max_order} and "
+                f"max_degree={max_degree}; lower one of these, or raise max_nodes."
+            )
+        if max_degree is not None and node_degree(node) == max_degree:
+            continue
+        for child in graph.children(node):
+            if child not in seen and (max_order is None or node_order(child) <= max_order):
+                seen.add(child)
+                wanted.append(child)
+    return sorted(found, key=lambda node: (node_degree(node), node))
+
+
+def _features(design: Design, nodes: Sequence[Node], X: FloatArray) -> Mapping[Node, FloatArray]:
+    """Return the feature columns of every node."""
+    highest: dict[int, int] = {}
+    for node in nodes:
+        for m, level in node:
+            highest[m] = max(highest.get(m, 0), level)
+    engine = design.up_to(highest).engine(X, np.ones(len(X)), highest)
+    ends = np.cumsum([engine.width(node) for node in nodes])[:-1]
+    return dict(zip(nodes, np.split(engine.features(nodes), ends, axis=1), strict=True))
