@@ -13,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 
 from hikernel import HKLClassifier, HKLRegressor, HKLRegressorCV
 from hikernel.consistency import diagnose, estimate_conditions
-from hikernel.graphs import node_degree, node_order
+from hikernel.graphs import KernelGraph, node_degree, node_order
 
 CONDITIONS = ("necessary", "sufficient", "closed_form")
 
@@ -171,3 +171,36 @@ def test_a_large_grid_is_never_enumerated():
     assert report.n_nodes < 200
     with pytest.raises(ValueError, match="more than max_nodes"):
         diagnose(model, X, max_order=40)
+
+
+def test_a_general_graph_is_looked_at_whole():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 3))
+    graph = KernelGraph(
+        {"a": [], "b": [], "c": [], "a b": ["a", "b"]},
+        features={"a": [0], "b": [1], "c": [2], "a b": lambda X: X[:, 0] * X[:, 1]},
+    )
+    y = X[:, 0] + X[:, 1] + 0.5 * X[:, 0] * X[:, 1] + 0.1 * rng.standard_normal(300)
+    model = HKLRegressor(0.003, graph=graph, refit="ridge").fit(X, y)
+    assert set(model.hull_["term"]) == {"a", "b", "a b"}
+    report = diagnose(model, X)
+    columns = {"a": X[:, 0], "b": X[:, 1], "c": X[:, 2], "a b": X[:, 0] * X[:, 1]}
+    by_hand = estimate_conditions(
+        graph.dag, columns, dict(zip(model.nodes_, model.coef_, strict=True))
+    )
+    assert report.sufficient.value == pytest.approx(by_hand.sufficient.value, rel=1e-9)
+    assert report.n_nodes == report.n_graph == 4
+    assert not report.is_partial
+    assert report.verdict == "recovered"
+    with pytest.raises(ValueError, match="max_nodes=3"):
+        diagnose(model, X, max_nodes=3)
+    with pytest.raises(ValueError, match="max_order and max_degree speak of a grid"):
+        diagnose(model, X, max_order=1)
+
+
+def test_kernels_have_no_columns():
+    X = np.random.default_rng(0).standard_normal((30, 2))
+    graph = KernelGraph(kernels={"smooth": lambda A, B: A @ B.T})
+    model = HKLRegressor(0.1, graph=graph).fit(X, X[:, 0])
+    with pytest.raises(ValueError, match="'smooth' is given by a kernel"):
+        diagnose(model, X)

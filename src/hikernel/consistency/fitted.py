@@ -1,13 +1,13 @@
 """The conditions of a fitted model: which nodes to look at, their features, its coefficients.
 
 A grid is astronomically large, so that only a part of it is looked at: the hull, all sources of its
-complement and, where asked for, all terms up to an order or a degree. The estimators stand above
-this package; what is needed of one is written down as a protocol.
+complement and, where asked for, all terms up to an order or a degree. Of a general graph all nodes
+are. The estimators stand above this package; what is needed of one is written down as a protocol.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Protocol
@@ -21,7 +21,7 @@ from hikernel.bases.parameters import check_integer, check_optional_integer
 from hikernel.consistency.plugin import estimate_conditions
 from hikernel.consistency.report import ConsistencyReport
 from hikernel.engines.protocol import FloatArray, Node
-from hikernel.graphs import Grid, node_degree, node_name, node_order, unambiguous
+from hikernel.graphs import Dag, Grid, node_degree, node_name, node_order, unambiguous
 from hikernel.losses import Loss, SquaredError
 
 __all__ = ["FittedTerms", "diagnose"]
@@ -36,8 +36,8 @@ class FittedTerms(Protocol):
     nodes_: list[Any]
     coef_: FloatArray
     hull_: Any  # the frame with the width of every term
-    columns_: Any  # names, and transform(X), the matrix of a table
-    _design: Any  # a Design, where the graph is a grid
+    columns_: Any  # names, and transform(X), the matrix of a table, where the graph is a grid
+    _design: Any  # a Design, or the kernels of a graph
 
 
 def diagnose(
@@ -59,7 +59,8 @@ def diagnose(
     with ``max_order`` or ``max_degree``, all terms up to these. The necessary condition concerns
     sources alone, so that it is that of the whole graph. The dual norm over a part of the graph is
     at most that over all of it: above 1 it says that the hull is not recovered, below 1 only
-    that none of the terms looked at prevents it.
+    that none of the terms looked at prevents it. Of a model of a ``KernelGraph`` all nodes are
+    looked at, which must be given by features.
 
     Parameters
     ----------
@@ -106,24 +107,36 @@ def diagnose(
     check_optional_integer("max_degree", max_degree, 1, "the sources alone")
     check_integer("max_nodes", max_nodes, 1)
     blocks = _coefficients(model)
-    nodes = _terms_to_look_at(graph, list(blocks), max_order, max_degree, max_nodes)
-    report = estimate_conditions(
-        graph,
-        _features(model._design, nodes, model.columns_.transform(X)),
-        blocks,
-        sample_weight=sample_weight,
-        tol=tol,
-    )
-    names = unambiguous(model.columns_.names)
-    return replace(report, n_graph=graph.n_vertices, name=partial(node_name, names=names))
+    if isinstance(graph, Dag):
+        if max_order is not None or max_degree is not None:
+            raise ValueError(
+                "max_order and max_degree speak of a grid of columns; leave them out, all nodes "
+                "of a general graph are looked at."
+            )
+        _check_size(graph.n_vertices, max_nodes)
+        features = model._design.features(graph.nodes, X)
+        name: Callable[[Any], str] = str
+    else:
+        nodes = _terms_to_look_at(graph, list(blocks), max_order, max_degree, max_nodes)
+        features = _features(model._design, nodes, model.columns_.transform(X))
+        name = partial(node_name, names=unambiguous(model.columns_.names))
+    report = estimate_conditions(graph, features, blocks, sample_weight=sample_weight, tol=tol)
+    return replace(report, n_graph=graph.n_vertices, name=name)
 
 
-def _check_model(model: FittedTerms) -> Grid:
-    """Return the grid of a model of which the theory speaks; raise for others."""
-    if not isinstance(model.graph_, Grid):
+def _check_size(size: int, max_nodes: int) -> None:
+    if size > max_nodes:
+        raise ValueError(f"The graph has {size} nodes, more than max_nodes={max_nodes}; raise it.")
+
+
+def _check_model(model: FittedTerms) -> Grid | Dag:
+    """Return the graph of a model of which the theory speaks; raise for others."""
+    on_columns = isinstance(model.graph_, Grid) and isinstance(model._design, Design)
+    if not on_columns and not isinstance(model.graph_, Dag):
         raise ValueError(
-            "diagnose works on grids of one-variable bases; for another graph pass the features "
-            "of its nodes to hikernel.consistency.estimate_conditions."
+            "diagnose works on grids of one-variable bases and on KernelGraph with features; for "
+            "another graph pass the features of its nodes to "
+            "hikernel.consistency.estimate_conditions."
         )
     if not isinstance(model.loss_, SquaredError):
         raise ValueError(
@@ -140,7 +153,8 @@ def _check_model(model: FittedTerms) -> Grid:
             'This model was refitted with refit="variables", which has terms that no penalty '
             'selected; fit HKLRegressor with the same alpha and refit="ridge", and diagnose that.'
         )
-    return model.graph_
+    graph: Grid | Dag = model.graph_
+    return graph
 
 
 def _coefficients(model: FittedTerms) -> dict[Node, FloatArray]:
