@@ -77,9 +77,9 @@ def test_tail_sums_where_level_zero_sums_vanish(monkeypatch):
     grid = Grid(geometric_weights([1, 1], 1.0))
     engine = NumpyEngine([(1, 1), (1, 1)], levels, np.ones(20), [True, True])
     undivided = []
-    by_products = tails._Plan._by_products
+    by_products = tails.TailPlan._by_products
     monkeypatch.setattr(
-        tails._Plan,
+        tails.TailPlan,
         "_by_products",
         lambda plan, stack, weight: (
             undivided.append(len(weight)) or by_products(plan, stack, weight)

@@ -76,14 +76,14 @@ def test_the_objective_is_written_out_from_the_public_attributes(loss):
     )
     rule, spread = model.loss_, 1.0
     if loss in ("huber", "epsilon_insensitive"):
-        low, high = np.quantile(y, [0.25, 0.75], method="inverted_cdf")
+        low, high = np.quantile(y, [0.25, 0.75], method="averaged_inverted_cdf")
         spread = (high - low) / 1.349
         parameter = rule.delta if loss == "huber" else rule.epsilon
         rule = type(rule)(parameter * spread)
     # alpha does not depend on the units of y, where the loss is no square: lambda / spread.
     strength = alpha
     if loss in KINKED:
-        low, high = np.quantile(y, [0.25, 0.75], method="inverted_cdf")
+        low, high = np.quantile(y, [0.25, 0.75], method="averaged_inverted_cdf")
         strength = alpha / ((high - low) / 1.349)
     objective = np.mean(rule.value(y, f)) + 0.5 * strength * omega**2
     assert model.certificate_.objective == pytest.approx(objective, rel=1e-8)

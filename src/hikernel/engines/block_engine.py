@@ -18,6 +18,13 @@ from hikernel.engines.protocol import FloatArray, Vertex
 
 __all__ = ["BlockEngine"]
 
+_COPIED_NUMBERS = 2**25
+"""Numbers of Gram matrices (256 MiB) up to which a subset of rows is copied: gathering rows and
+columns at every step takes three times as long as reading them in order."""
+
+_CHUNK_NUMBERS = 2**18
+"""Numbers of the columns that are worked on at a time, 2 MiB."""
+
 
 class BlockEngine:
     """Rows given by blocks and Gram matrices.
@@ -66,12 +73,14 @@ class BlockEngine:
         return self._weights
 
     def subset(self, rows: NDArray[np.intp]) -> BlockEngine:
-        """Return an engine over some of the rows: blocks are copied, Gram matrices are not."""
+        """Return an engine over some of the rows: blocks are copied, Gram matrices if small."""
         out = object.__new__(BlockEngine)
         out._weights = normalised(self._weights[rows])
         out._spans = self._spans
         out._columns = np.asfortranarray(self._columns[rows])
         out._grams = {node: gram.restricted(rows) for node, gram in self._grams.items()}
+        if len(self._grams) * len(rows) ** 2 <= _COPIED_NUMBERS:
+            out._grams = {node: gram.copied() for node, gram in out._grams.items()}
         return out
 
     def weighted(self, row_weights: FloatArray) -> BlockEngine:
@@ -183,7 +192,7 @@ class BlockEngine:
             scores = np.abs(self._columns.T @ vector)
             if rounded_up:
                 margin = (self.n_rows + 64) * np.finfo(float).eps
-                scores += margin * (np.abs(self._columns).T @ np.abs(vector))
+                scores += margin * self._absolute_scores(np.abs(vector))
             squares = scores**2 if scores.ndim == 1 else np.sum(scores**2, axis=1)
             sums = np.add.reduceat(squares, [span.start for span in self._spans.values()])
             for node, value in zip(self._spans, sums, strict=True):
@@ -211,6 +220,15 @@ class BlockEngine:
         if node in self._spans:
             return BlockKernel(self._columns[:, self._spans[node]])
         return self._grams[node]
+
+    def _absolute_scores(self, sizes: FloatArray) -> FloatArray:
+        """Return |Phi|' sizes of all columns, a few at a time: no second copy of them is made."""
+        out = np.empty((self._columns.shape[1], *sizes.shape[1:]))
+        step = max(1, _CHUNK_NUMBERS // max(self.n_rows, 1))
+        for start in range(0, len(out), step):
+            some = slice(start, start + step)
+            out[some] = np.abs(self._columns[:, some]).T @ sizes
+        return out
 
     def _along_rows(self, node: Vertex, omega: FloatArray) -> FloatArray:
         """Return omega' Phi, or omega' K."""

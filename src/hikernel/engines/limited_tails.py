@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -37,7 +38,9 @@ from hikernel.engines.tiles import (
     scaled_factor,
 )
 
-__all__ = ["LimitedTailSummer"]
+__all__ = ["LimitedTailSummer", "OrderPlan"]
+
+Factor = TypeVar("Factor")
 
 
 class LimitedTailSummer:
@@ -94,7 +97,7 @@ class LimitedTailSummer:
         for order in sorted({len(node) for node in nodes}):
             index = [i for i, node in enumerate(nodes) if len(node) == order]
             if order <= self._max_order:
-                plan = _OrderPlan([nodes[i] for i in index], self._max_order)
+                plan = OrderPlan([nodes[i] for i in index], self._max_order)
                 parts = self._all_factors(plan, len(alpha))
                 out[index] = plan.sums(_diagonal, *parts, squares, exact=True)
         return out
@@ -102,7 +105,7 @@ class LimitedTailSummer:
     def _draws_of_one_order(
         self, nodes: list[Node], alpha: FloatArray, n_draws: int, seed: int
     ) -> FloatArray:
-        plan = _OrderPlan(nodes, self._max_order)
+        plan = OrderPlan(nodes, self._max_order)
         factors, excess, others = self._all_factors(plan, len(alpha))
         every = [*factors, *excess, *others]
         position = {id(factor): k for k, factor in enumerate(every)}
@@ -116,7 +119,7 @@ class LimitedTailSummer:
         return run_draws(draw, every, alpha, n_draws, seed)
 
     def _all_factors(
-        self, plan: _OrderPlan, n: int
+        self, plan: OrderPlan, n: int
     ) -> tuple[list[FloatArray], list[FloatArray], list[FloatArray]]:
         """Return the factors of the nodes' levels, of their rho_m, and of the others' rho_m."""
         factors = [self._factor(m, j, n) for m, j in plan.pairs]
@@ -133,7 +136,7 @@ class LimitedTailSummer:
         return factors, excess, others
 
     def _of_one_order(self, nodes: list[Node], alpha: FloatArray) -> FloatArray:
-        plan = _OrderPlan(nodes, self._max_order)
+        plan = OrderPlan(nodes, self._max_order)
         alpha = by_output(alpha)
         n, n_outputs = alpha.shape
         factors, excess, others = self._all_factors(plan, n)
@@ -170,7 +173,7 @@ class LimitedTailSummer:
         return scaled_factor(levels[level:], scale[level, level:], n_rows)
 
 
-class _OrderPlan:
+class OrderPlan:
     """Nodes of one order s: rests, last factors, and where the variables stand."""
 
     def __init__(self, nodes: list[Node], max_order: int) -> None:
@@ -196,10 +199,10 @@ class _OrderPlan:
 
     def sums(
         self,
-        kernel: Callable[[FloatArray], FloatArray],
-        factors: Sequence[FloatArray],
-        excess: Sequence[FloatArray],
-        others: Sequence[FloatArray],
+        kernel: Callable[[Factor], FloatArray],
+        factors: Sequence[Factor],
+        excess: Sequence[Factor],
+        others: Sequence[Factor],
         weight: FloatArray,
         *,
         exact: bool,

@@ -75,6 +75,13 @@ class NumpyEngine:
                     self._columns[:, self._spans[m, j]] = block
         self._features = NodeFeatures(self._columns, self._spans, self._widths)
 
+    has_draws = True
+
+    @property
+    def score_work(self) -> int:
+        """Numbers that one score takes: a column."""
+        return self.n_rows
+
     @property
     def n_rows(self) -> int:
         """Number of rows."""

@@ -119,6 +119,16 @@ class GridEngine(Engine, Protocol):
     """Rows of a grid, where Phi_v is the row-wise Kronecker product of one-variable levels."""
 
     @property
+    def has_draws(self) -> bool:
+        """Whether ``tail_draws`` and ``tail_diagonal`` apply, which need feature columns."""
+        ...
+
+    @property
+    def score_work(self) -> int:
+        """Numbers that the score of one node takes: n, or n (n + 1) / 2 from a Gram matrix."""
+        ...
+
+    @property
     def level_pairs(self) -> list[tuple[int, int]]:
         """All (variable, level) with level >= 1, in the order of ``extension_squares``."""
         ...

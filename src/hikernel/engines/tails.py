@@ -41,7 +41,7 @@ from hikernel.engines.tiles import (
     scaled_factor,
 )
 
-__all__ = ["TailSummer"]
+__all__ = ["TailPlan", "TailSummer"]
 
 _TOO_SMALL = 1e-290
 """S_{m,0} below this is not divided by."""
@@ -83,7 +83,7 @@ class TailSummer:
             gamma = (sum(alpha.shape) - 1) * np.finfo(float).eps
             sums = np.abs(np.sum(alpha, axis=0)) + gamma * np.sum(np.abs(alpha), axis=0)
             return np.full(len(nodes), self._constant * float(sums @ sums))
-        plan = _Plan.of(nodes, self._varying)
+        plan = TailPlan.of(nodes, self._varying)
         factors = [self._factor(m, j, len(alpha)) for m, j in plan.pairs]
         tiles = cut_tiles(len(alpha), len(plan.pairs))
 
@@ -106,7 +106,7 @@ class TailSummer:
         self, nodes: Sequence[Node], alpha: FloatArray, n_draws: int, seed: int
     ) -> FloatArray:
         """Return independent y_t with E y_t^2 = U(t), shape (n_draws, len(nodes))."""
-        plan = _Plan.of(nodes, self._varying)
+        plan = TailPlan.of(nodes, self._varying)
         factors = [self._factor(m, j, len(alpha)) for m, j in plan.pairs]
 
         def draw(rows: slice, signs: dict[int, FloatArray], weight: FloatArray) -> FloatArray:
@@ -120,7 +120,7 @@ class TailSummer:
 
     def diagonal(self, nodes: Sequence[Node], alpha: FloatArray) -> FloatArray:
         """Return sum_i |alpha_i|^2 prod_m S_{m,t_m}(x_i, x_i), shape (len(nodes),)."""
-        plan = _Plan.of(nodes, self._varying)
+        plan = TailPlan.of(nodes, self._varying)
         factors = [self._factor(m, j, len(alpha)) for m, j in plan.pairs]
         stack = np.empty((len(factors), len(alpha)))
         for target, factor in zip(stack, factors, strict=True):
@@ -130,7 +130,7 @@ class TailSummer:
 
     def _rounding(
         self,
-        plan: _Plan,
+        plan: TailPlan,
         factors: list[FloatArray],
         tiles: list[Tile],
         alpha: FloatArray,
@@ -163,7 +163,7 @@ class TailSummer:
 
 
 @dataclass(frozen=True)
-class _Plan:
+class TailPlan:
     """Which matrix products give the nodes: t = rest + (m, j), rests and (m, j) listed once.
 
     Attributes
@@ -191,7 +191,7 @@ class _Plan:
     n_zero: int
 
     @classmethod
-    def of(cls, nodes: Sequence[Node], varying: Sequence[int]) -> _Plan:
+    def of(cls, nodes: Sequence[Node], varying: Sequence[int]) -> TailPlan:
         """Make the plan of some nodes."""
         position = {(m, 0): i for i, m in enumerate(varying)}
         for node in nodes:

@@ -172,10 +172,12 @@ class HKLEstimator(Explanations, BaseEstimator):  # type: ignore[misc]  # untype
         """Return the model estimated once more."""
         fitted = refit(name, problem, model)
         if fitted is None:
+            other = "" if name == "ridge" else '"ridge" or '
             raise ValueError(
                 f"refit={name!r} does not apply: {model.n_terms} terms, or the products of their "
                 f"variables, have too many columns for {problem.engine.n_rows} rows, or are not "
-                'given by columns at all; raise alpha, or use refit="ridge" or None.'
+                "given by columns at all (ridge takes kernels up to 1,000 rows); raise alpha, or "
+                f"use refit={other}None."
             )
         return fitted
 

@@ -10,6 +10,8 @@ from sklearn.utils.validation import check_consistent_length
 
 from hikernel.engines.protocol import FloatArray
 from hikernel.estimators.validation import check_target, check_weights
+from hikernel.graphs import PrecomputedGrid
+from hikernel.search.problem import NO_DRAWS
 
 __all__ = ["check_graph", "check_graph_data", "refuse_graph"]
 
@@ -41,6 +43,8 @@ def check_graph(graph: Any, parameters: dict[str, Any]) -> None:
             f"{type(graph).__name__}; KernelGraph(edges, kernels=...) makes one from edges, a "
             "mapping or a networkx graph."
         )
+    if isinstance(graph, PrecomputedGrid) and parameters.get("certify") == "statistical":
+        raise ValueError(NO_DRAWS)  # here, before a cross-validation has done its work
     for name, default in _OF_COLUMNS.items():
         value = parameters.get(name, default)
         if isinstance(value, np.ndarray) or value != default:

@@ -114,7 +114,7 @@ tol, time_budget
     if graph is not None:
         given = {"basis": basis, "categorical": categorical, "degree": degree}
         given |= {"max_order": max_order, "weight_base": weight_base, "root_weight": root_weight}
-        check_graph(graph, {**given, "search": search})
+        check_graph(graph, {**given, "search": search, "certify": certify})
     respond: Callable[[FloatArray], NDArray[Any]]
     read: Callable[[Any], Any]
     names: list[str]

@@ -1,8 +1,8 @@
 """Graphs of terms: what a vertex is, how they hang together, what they weigh, and their kernels.
 
 ``grid`` is the directed grid of all products of one-variable levels, ``dag`` any finite graph,
-``kernel_graph`` one with a kernel per node, ``substrings`` that of strings, ``chain`` those of
-point clouds and labelled graphs.
+``kernel_graph`` one with a kernel per node, ``precomputed`` a grid with a Gram matrix per variable
+and level, ``substrings`` that of strings, ``chain`` those of point clouds and labelled graphs.
 """
 
 from hikernel.graphs.chain import ChainGraph, pyramid_match, weisfeiler_lehman
@@ -18,6 +18,7 @@ from hikernel.graphs.node import (
     term_names,
     unambiguous,
 )
+from hikernel.graphs.precomputed import PrecomputedGrid
 from hikernel.graphs.rows import TrainingRows, take
 from hikernel.graphs.substrings import SubstringGraph
 
@@ -28,6 +29,7 @@ __all__ = [
     "Grid",
     "KernelGraph",
     "Node",
+    "PrecomputedGrid",
     "SubstringGraph",
     "TrainingRows",
     "geometric_weights",

@@ -6,8 +6,9 @@ lives here; ``kernel_graph`` gives the nodes their kernels.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from graphlib import CycleError, TopologicalSorter
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -156,30 +157,32 @@ class Dag:
         scores = engine.score_squares(self.nodes, alpha) / totals**2
         return self.nodes[int(np.argmax(scores))]
 
-    def _checked_weights(
-        self, weights: Mapping[Any, float] | None, weight_base: float
-    ) -> dict[Any, float]:
+    def _checked_weights(self, weights: Any, weight_base: float) -> dict[Any, float]:
         """Return d_v of every node."""
         if weights is None:
-            if not weight_base > 0.0:
-                raise ValueError(f"weight_base must be above 0, got {weight_base!r}.")
+            if not _as_number(weight_base) > 0.0:
+                raise ValueError(f"weight_base must be a number above 0, got {weight_base!r}.")
             deepest = max(self._depths.values())
             with np.errstate(over="ignore", under="ignore"):
                 powers = np.power(float(weight_base), np.arange(deepest + 1.0)).tolist()
             found = {node: powers[depth] for node, depth in self._depths.items()}
         else:
+            if not isinstance(weights, Mapping):
+                raise ValueError(
+                    f"weights must be a mapping from nodes to numbers, got {weights!r}."
+                )
             odd = [node for node in self._parents if node not in weights]
             if odd:
                 raise ValueError(f"weights lacks the node {odd[0]!r}; give it one above 0.")
             odd = [node for node in weights if node not in self._parents]
             if odd:
                 raise ValueError(f"weights names {odd[0]!r}, which is no node of the graph.")
-            found = {node: float(weights[node]) for node in self._parents}
+            found = {node: _as_number(weights[node]) for node in self._parents}
         for node, weight in found.items():
             if not _SMALLEST <= weight <= _LARGEST:
                 raise ValueError(
                     f"The weight of {node!r} must lie between {_SMALLEST:g} and {_LARGEST:g}, "
-                    f"got {weight!r}."
+                    f"got {weight if weights is None else weights[node]!r}."
                 )
         return found
 
@@ -201,7 +204,7 @@ def parents_of(edges: Any, nodes: Iterable[Any] = ()) -> dict[Any, list[Any]]:
     {'a': [], 'b': ['a'], 'c': ['a']}
     """
     out: dict[Any, list[Any]] = {node: [] for node in nodes}
-    if isinstance(edges, Mapping):
+    if isinstance(edges, Mapping) and not isinstance(edges, Set):  # the edges of networkx are both
         for node, above in edges.items():
             if isinstance(above, str) or not isinstance(above, Iterable):
                 raise ValueError(
@@ -209,21 +212,41 @@ def parents_of(edges: Any, nodes: Iterable[Any] = ()) -> dict[Any, list[Any]]:
                     "without parents has an empty list."
                 )
             out[node] = list(above)
+            for parent in out[node]:
+                _check_hashable(parent)
         return out
     if hasattr(edges, "predecessors"):
         return out | {node: list(edges.predecessors(node)) for node in edges.nodes}
     if hasattr(edges, "edges"):
         raise ValueError("The graph has no directions; pass a networkx.DiGraph, parent to child.")
-    for edge in edges:
+    if not isinstance(edges, Iterable) or isinstance(edges, str):
+        raise ValueError(
+            "edges must be pairs (parent, child), a mapping from nodes to their parents, or a "
+            f"networkx.DiGraph, got {edges!r}."
+        )
+    for edge in edges.tolist() if isinstance(edges, np.ndarray) else edges:
         if isinstance(edge, str) or not isinstance(edge, Sequence) or len(edge) != 2:
             raise ValueError(f"Every edge must be a pair (parent, child), got {edge!r}.")
         parent, child = edge
         for node in edge:
-            if not isinstance(node, Hashable):
-                raise ValueError(f"Nodes must be hashable (names, numbers, tuples), got {node!r}.")
+            _check_hashable(node)
         out.setdefault(parent, [])
         out.setdefault(child, []).append(parent)
     return out
+
+
+def _check_hashable(node: Any) -> None:
+    try:
+        hash(node)
+    except TypeError:
+        raise ValueError(
+            f"Nodes must be hashable (names, numbers, tuples), got {node!r}."
+        ) from None
+
+
+def _as_number(value: Any) -> float:
+    """Return a number as a float, NaN where it is none."""
+    return float(value) if isinstance(value, Real) else np.nan
 
 
 def _topological(parents: Mapping[Any, Iterable[Any]]) -> list[Any]:

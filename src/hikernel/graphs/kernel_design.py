@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -71,10 +72,20 @@ class KernelDesign:
             start += width
         return out
 
+    def features(self, nodes: Sequence[Vertex], X: Any) -> dict[Vertex, FloatArray]:
+        """Return the feature blocks of nodes on rows; raise where one has a Gram matrix instead."""
+        for node in nodes:
+            if not self.store.has_block(node):
+                raise ValueError(
+                    f"{node!r} is given by a kernel, which has no columns; give the graph features."
+                )
+        new = X if isinstance(X, Mapping) else self.source.read(X)
+        return {node: self.source.block(node, new) for node in nodes}
+
     def terms(self, nodes: Sequence[Vertex], names: Sequence[str]) -> dict[str, list[Any]]:
         """Return what can be said of each node: its name and its depth."""
         return {
-            "term": node_names(nodes),
+            "term": node_names(nodes, self.graph.nodes),
             "depth": [self.graph.depth(node) for node in nodes],
         }
 
@@ -115,7 +126,7 @@ class KernelDesign:
                 f"X is a mapping from nodes to matrices but lacks {missing[0]!r}; predictions need "
                 "every node of hull_ with a norm above zero."
             )
-        sizes = {node: len(np.asarray(new[node])) for node in new}
+        sizes = {node: len(np.atleast_1d(new[node])) for node in new}
         if not sizes:
             raise ValueError("X is an empty mapping; give the matrices of the nodes in hull_.")
         first = next(iter(sizes))
@@ -127,13 +138,13 @@ class KernelDesign:
         return sizes[first]
 
 
-def node_names(nodes: Sequence[Vertex]) -> list[str]:
-    """Return nodes in words, a different one for each.
+def node_names(nodes: Sequence[Vertex], every: Sequence[Vertex]) -> list[str]:
+    """Return some nodes of a graph in words, with quotes where they may be taken for another.
 
-    >>> node_names(["a", 1, "1"])
-    ["'a'", '1', "'1'"]
-    >>> node_names(["a", 1])
-    ['a', '1']
+    >>> every = ["a", 1, "1", "intercept"]
+    >>> node_names(["a", "1"], every), node_names([1, "intercept"], every)
+    (['a', "'1'"], ['1', "'intercept'"])
     """
-    plain = [str(node) for node in nodes]
-    return plain if len(set(plain)) == len(plain) else [repr(node) for node in nodes]
+    counts = Counter(map(str, every))
+    counts["intercept"] += 1  # a column of effects() has that name
+    return [str(node) if counts[str(node)] < 2 else repr(node) for node in nodes]

@@ -107,8 +107,13 @@ class KernelGraph:
         if dtype not in _DTYPES:
             raise ValueError(f'dtype must be None, "float32" or "float64", got {dtype!r}.')
         self._dtype = _DTYPES[dtype]
+        for name, given in (("kernels", kernels), ("features", features), ("grams", grams)):
+            if not isinstance(given, Mapping | None):
+                raise ValueError(
+                    f"{name} must be a mapping from nodes, got {type(given).__name__}."
+                )
         self._kernels = dict(kernels or {})
-        self._features = dict(features or {})
+        self._features = {v: _as_features(v, spec) for v, spec in (features or {}).items()}
         self._grams = {node: self._as_gram(node, K) for node, K in (grams or {}).items()}
         nodes = [*self._kernels, *self._features, *self._grams]
         if not nodes:
@@ -167,10 +172,10 @@ class KernelGraph:
             self._checked = True
         grams: dict[Vertex, DenseGram] = {}
         for node, kernel in self._kernels.items():
-            gram = np.asarray(kernel(rows, rows))
+            gram = _numbers(node, _called(node, kernel, rows, rows))
             check_gram(node, gram, n)
             grams[node] = DenseGram(np.ascontiguousarray(gram, dtype=self._dtype or np.float64))
-        whole = np.array_equal(rows, np.arange(self._items or 0))
+        whole = self._items is not None and np.array_equal(rows, np.arange(self._items))
         for node, given in self._grams.items():
             grams[node] = DenseGram(given) if whole else DenseGram(given, rows, rows)
         blocks = {node: self._block(node, rows) for node in self._features}
@@ -185,24 +190,24 @@ class KernelGraph:
     def cross_gram(self, node: Vertex, X: Any, training: Any) -> NDArray[np.float64]:
         """Return the kernel of a node between new rows and training rows."""
         if isinstance(X, Mapping):
-            cross = np.asarray(X[node], dtype=np.float64)
+            cross = _numbers(node, X[node])
+            rows = len(cross) if cross.ndim else "n_new"
         elif node in self._grams:
             return np.asarray(self._grams[node][np.ix_(X, training)], dtype=np.float64)
         else:
-            cross = np.asarray(self._kernels[node](X, training), dtype=np.float64)
-        if cross.ndim != 2 or cross.shape[1] != len(training):
+            cross = _numbers(node, _called(node, self._kernels[node], X, training))
+            rows = len(X)
+        if cross.shape != (rows, len(training)):
             raise ValueError(
                 f"The kernel of {node!r} between new rows and the {len(training)} training rows "
-                f"must have shape (n_new, {len(training)}), got {cross.shape}."
+                f"must have shape ({rows}, {len(training)}), got {cross.shape}."
             )
         if not np.all(np.isfinite(cross)):
             raise ValueError(f"The kernel of {node!r} on new rows has entries that are not finite.")
-        return cross
+        return np.asarray(cross, dtype=np.float64)
 
     def _as_gram(self, node: Vertex, K: Any) -> NDArray[Any]:
-        gram = np.asarray(K)
-        if gram.dtype not in (np.float32, np.float64):
-            gram = gram.astype(np.float64)
+        gram = _numbers(node, K)
         if gram.ndim != 2 or gram.shape[0] != gram.shape[1]:
             raise ValueError(f"The Gram matrix of {node!r} must be square, got {gram.shape}.")
         return gram if self._dtype is None else np.asarray(gram, dtype=self._dtype)
@@ -238,8 +243,7 @@ class KernelGraph:
         """Return how many items the matrices have; None where there are none."""
         sizes = {node: len(gram) for node, gram in self._grams.items()}
         for node, spec in self._features.items():
-            if isinstance(spec, np.ndarray) and np.issubdtype(spec.dtype, np.floating):
-                self._features[node] = check_block(node, spec, None)
+            if isinstance(spec, np.ndarray):
                 sizes[node] = len(spec)
         if not sizes:
             return None
@@ -255,17 +259,58 @@ class KernelGraph:
     def _block(self, node: Vertex, rows: Any) -> NDArray[np.float64]:
         spec = self._features[node]
         if callable(spec):
-            found = spec(rows)
-        elif isinstance(spec, np.ndarray) and np.issubdtype(spec.dtype, np.floating):
+            found = _called(node, spec, rows)
+        elif isinstance(spec, np.ndarray):
             found = spec[rows]
         else:
             found = _columns(node, spec, rows)
         return check_block(node, found, len(rows))
 
 
-def _columns(node: Vertex, names: Any, X: Any) -> NDArray[Any]:
+def _as_features(node: Vertex, spec: Any) -> Any:
+    """Return a feature map, a list of columns, or the features of all items as an array."""
+    if callable(spec):
+        return spec
+    if isinstance(spec, (str, int, np.integer)):
+        return [spec]
+    try:
+        found = np.asarray(spec)
+    except ValueError:  # rows of different lengths
+        found = np.empty(())
+    if found.ndim == 2 or (
+        found.size and found.ndim == 1 and np.issubdtype(found.dtype, np.floating)
+    ):
+        return check_block(node, found, None)
+    if found.size and found.ndim == 1:
+        return list(spec)
+    raise ValueError(
+        f"features[{node!r}] must be a function of X, a list of columns of X, or an array of shape "
+        f"(N, r), got {type(spec).__name__}."
+    )
+
+
+def _called(node: Vertex, function: Callable[..., Any], *rows: Any) -> Any:
+    """Return what a function of the user returns; what it raises gets the name of the node."""
+    try:
+        return function(*rows)
+    except Exception as error:
+        error.add_note(f"The function of node {node!r} raised this.")
+        raise
+
+
+def _numbers(node: Vertex, K: Any) -> NDArray[np.floating]:
+    """Return a kernel matrix as floating point numbers: float32 stays what it is."""
+    found = np.asarray(K)
+    if found.dtype in (np.float32, np.float64):
+        return found
+    try:
+        return found.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"The Gram matrix of {node!r} must be numbers: {error}") from None
+
+
+def _columns(node: Vertex, listed: list[Any], X: Any) -> NDArray[Any]:
     """Return some columns of a table."""
-    listed: Any = [names] if isinstance(names, (str, int)) else list(names)
     try:
         if hasattr(X, "columns") and all(isinstance(name, str) for name in listed):
             return np.asarray(X[listed])

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.utils import _safe_indexing
 
 __all__ = ["TrainingRows", "check_positions", "check_rows", "take"]
@@ -35,6 +36,8 @@ def check_rows(X: Any) -> Any:
             f"X must be a sequence of rows (an array, a data frame, a list), got "
             f"{type(X).__name__}."
         )
+    if sparse.issparse(X):
+        raise ValueError("X must be a sequence of rows, got a sparse matrix; pass X.toarray().")
     if len(X) == 0:
         raise ValueError("X has no rows.")
     return X

@@ -194,4 +194,6 @@ class SubstringDesign:
 
     def terms(self, nodes: Sequence[str], names: Sequence[str]) -> dict[str, list[Any]]:
         """Return the substrings and their depth."""
-        return {"term": list(nodes), "depth": [self.graph.depth(node) for node in nodes]}
+        # A column of effects() is called "intercept".
+        words = [repr(node) if node == "intercept" else node for node in nodes]
+        return {"term": words, "depth": [self.graph.depth(node) for node in nodes]}

@@ -47,7 +47,7 @@ class Status(Enum):
     )
     STALLED = (
         "Rounding errors stopped the reduced problem short of its tolerance; raise tol or alpha, "
-        "or use the orthonormal basis, whose terms are better conditioned."
+        "or use terms that are better conditioned (the orthonormal basis, kernels of similar size)."
     )
     OFF_CENTRE = (
         "The interior-point method for a loss with kinks did not reach the tolerance; raise tol or "
@@ -56,7 +56,7 @@ class Status(Enum):
     )
     SINGULAR = (
         "The linear system of the reduced problem is singular to machine precision; raise alpha "
-        "or use the orthonormal basis, whose terms are better conditioned."
+        "or use terms that are better conditioned (the orthonormal basis, kernels of similar size)."
     )
 
     @property

@@ -68,7 +68,7 @@ class _Explicit(HullSearch[HullProblem]):
         solved = self._solve(self._problem.reduced(nodes), warm)
         while True:
             bound = self._bound(solved)
-            self._report(solved)
+            self._report(solved, bound)
             if not solved.solution.status.ok:
                 return self._result(solved, bound, solved.solution.status.sentence)
             if not bound.violators:
@@ -83,7 +83,8 @@ class _Explicit(HullSearch[HullProblem]):
         problem: Any = self._problem
         dual = problem.measure([], np.zeros((0, *problem.y.shape[1:]))).dual
         node = problem.graph.strongest(problem.engine, dual.alpha)
-        return sorted(problem.graph.hull([node]), key=problem.graph.depth)
+        nodes = sorted(problem.graph.hull([node]), key=problem.graph.depth)
+        return nodes[: self._budget.max_kernels]
 
     def _bound(self, solved: SolvedHull) -> TailBound:
         """Bound everything outside J, and name what violates."""

@@ -183,8 +183,8 @@ class HullSearch(Generic[P]):
             confidence=1.0 - RISK if bound.kind == "statistical" else 1.0,
         )
 
-    def _report(self, solved: SolvedHull) -> None:
-        certificate = self._certificate(solved, TailBound.unknown(), "")
+    def _report(self, solved: SolvedHull, bound: TailBound | None = None) -> None:
+        certificate = self._certificate(solved, bound or TailBound.unknown(), "")
         self._history.append(certificate)
         if self._callback is not None:
             nodes = list(solved.problem.nodes)

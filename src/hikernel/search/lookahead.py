@@ -28,7 +28,7 @@ __all__ = ["lookahead_search"]
 
 _TRIPLE_SCORES = 10**10
 """Products of three, two of them at level 1, are scored once no pair violates, while n times their
-number stays below this."""
+number (pairs of rows times it, from Gram matrices) stays below this."""
 _LOOK_PREFIXES = 2048
 """Prefixes whose extensions are held at a time."""
 _MOST_VIOLATORS = 5000
@@ -77,11 +77,11 @@ class _Lookahead(HullSearch[SearchProblem]):
         self._mode = problem.tail_mode(certify)
         self._pairs = problem.engine.level_pairs
         self._pair_weights = np.array([problem.graph.weight((pair,)) for pair in self._pairs])
-        n, n_levels = problem.engine.n_rows, len(self._pairs)
+        work, n_levels = problem.engine.score_work, len(self._pairs)
         self._screen = problem.screen or PairScreen(problem.engine, problem.graph)
         # Pairs at level 1, from which products of three without any strong parent are seen.
         firsts = [pair for pair in self._pairs if pair[1] == 1]
-        n_triples = n * n_levels * len(firsts) * (len(firsts) - 1) // 2
+        n_triples = work * n_levels * len(firsts) * (len(firsts) - 1) // 2
         self._level_one_pairs: list[Node] = []
         if n_triples <= _TRIPLE_SCORES:
             self._level_one_pairs = list(itertools.combinations(firsts, 2))

@@ -20,6 +20,7 @@ from hikernel.search.screen import PairScreen
 __all__ = [
     "AUTO_WORK",
     "NOT_BOUNDED",
+    "NO_DRAWS",
     "SOLVE_SHARE",
     "Budget",
     "Certify",
@@ -53,6 +54,11 @@ SOLVE_SHARE = 0.1
 NOT_BOUNDED = (
     "The kernels outside were not bounded: not asked for, or too many rows to do it unasked; "
     'certify="exact" does it at a cost quadratic in the rows, certify="statistical" linear.'
+)
+
+NO_DRAWS = (
+    'certify="statistical" draws random signs for feature columns, and Gram matrices have none; '
+    'use certify="exact" (or "auto", which then is the same).'
 )
 
 
@@ -220,7 +226,14 @@ class SearchProblem(HullProblem):
         return sketched_bounds(draws, risk, diagonal)
 
     def tail_mode(self, certify: Certify) -> TailMode:
-        """Return how the tail is to be bounded: exactly costs n^2, statistically n."""
+        """Return how the tail is to be bounded: exactly costs n^2, statistically n.
+
+        From Gram matrices it is bounded exactly or not at all: a solve costs n^2 and more anyway.
+        """
+        if not self.engine.has_draws:
+            if certify == "statistical":
+                raise ValueError(NO_DRAWS)
+            return "exact" if certify == "auto" else certify
         if certify != "auto":
             return certify
         n, p = self.engine.n_rows, self.graph.n_variables

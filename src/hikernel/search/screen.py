@@ -25,8 +25,8 @@ from hikernel.graphs import Grid
 __all__ = ["PairScreen"]
 
 _MOST_SCORES = 10**12
-"""Rows times pairs that are scored in one round at most: some ten seconds on two cores. The
-prefixes with the largest bounds come first."""
+"""Rows (or pairs of rows, from Gram matrices) times pairs of levels that are scored in one round at
+most: some ten seconds on two cores. The prefixes with the largest bounds come first."""
 
 _REFERENCES = 4
 """Dual points whose passes are remembered."""
@@ -65,7 +65,7 @@ class PairScreen:
         if len(chosen) > _REFRESH * len(bounds):
             chosen = np.arange(len(bounds))
         n_outputs = 1 if alpha.ndim == 1 else alpha.shape[1]
-        most = _MOST_SCORES // max(1, self._engine.n_rows * len(bounds) * n_outputs)
+        most = _MOST_SCORES // max(1, self._engine.score_work * len(bounds) * n_outputs)
         if len(chosen) > most:
             chosen = chosen[np.argsort(-bounds[chosen], kind="stable")[:most]]
         return [self._prefixes[i] for i in chosen]

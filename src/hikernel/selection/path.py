@@ -176,6 +176,8 @@ def alpha_grid(problem: TrainingProblem, n_alphas: int, eps: float) -> FloatArra
         along = float(term_variances(engine, [node], [scores])[0]) / size
     along *= float(np.mean(engine.row_weights @ problem.loss.curvature(problem.y, f, 1.0)))
     first = _FIRST_SHARE / (1.0 - _FIRST_SHARE) * along / total**2
+    if not first > 0.0:  # features that are constant say nothing at any alpha
+        first = 1.0
     return np.geomspace(first, eps * first, n_alphas)
 
 

@@ -30,6 +30,7 @@ from hikernel.engines.kernels import KernelOperator
 from hikernel.engines.protocol import Engine, FloatArray, Node, Vertex
 from hikernel.engines.threads import one_blas_thread
 from hikernel.graphs import Grid, node_degree
+from hikernel.graphs.kernel_design import KernelDesign
 from hikernel.losses.base import row_sums
 from hikernel.selection.model import FittedDesign, TermModel
 from hikernel.selection.ridge import RidgeFit, fit_ridge
@@ -82,9 +83,18 @@ def refit_is_possible(problem: TrainingProblem) -> bool:
 
 def comparable_refits(problem: TrainingProblem) -> list[str | None]:
     """Return the refits that cross-validation compares: those of variables need variables."""
-    if not refit_is_possible(problem):
+    if not refit_is_possible(problem) or _too_many_kernel_rows(problem):
         return [None]
     return [None, "ridge", "variables"] if problem.bases else [None, "ridge"]
+
+
+def _too_many_kernel_rows(problem: TrainingProblem) -> bool:
+    """Whether all rows have no ridge refit where folds, which have fewer, might."""
+    design = problem.design
+    wide = isinstance(design, KernelDesign) and not all(
+        map(design.store.has_block, design.graph.nodes)
+    )
+    return wide and problem.engine.n_rows > _MOST_HULL_FEATURES // _n_outputs(problem)
 
 
 def refit(name: str | None, problem: TrainingProblem, model: TermModel) -> Fitted | None:

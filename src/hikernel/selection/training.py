@@ -11,14 +11,13 @@ from typing import Any, Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from hikernel.bases import Basis, Standardizer
+from hikernel.bases import Basis
 from hikernel.bases.design import Design
 from hikernel.engines import Engine
-from hikernel.engines.numpy_engine import normalised
 from hikernel.engines.protocol import FloatArray, GridEngine, Vertex
 from hikernel.engines.threads import one_blas_thread
 from hikernel.graphs import ROOT, Grid, TrainingRows, geometric_weights, take
-from hikernel.losses import Loss, SquaredError
+from hikernel.losses import Loss
 from hikernel.reduced import WarmStart
 from hikernel.search import (
     Budget,
@@ -33,6 +32,7 @@ from hikernel.search.problem import Certify
 from hikernel.search.screen import PairScreen
 from hikernel.search.state import StepCallback
 from hikernel.selection.model import FittedDesign, TermModel
+from hikernel.selection.units import target_units
 
 __all__ = ["SearchName", "SearchSettings", "TrainingProblem", "term_variances"]
 
@@ -40,6 +40,9 @@ SearchName = Literal["lookahead", "paper"]
 
 _ONE_THREAD = 200_000
 """Rows times one-variable levels up to which one BLAS thread is as fast as two."""
+
+_IDLE = 1e-26
+"""Variance of a term, in units of y, that is nothing but rounding."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +155,7 @@ class TrainingProblem:
             )
         used = weights > 0
         loss.check_target(y[used])
-        center, scale = _target_units(y[used], normalised(weights[used]), loss)
+        center, scale = target_units(y[used], weights[used], loss)
         return cls(
             design=design,
             graph=Grid(geometric_weights(design.max_levels, weight_base), root_weight, max_order),
@@ -188,7 +191,7 @@ class TrainingProblem:
         """
         used = weights > 0
         loss.check_target(y[used])
-        center, scale = _target_units(y[used], normalised(weights[used]), loss)
+        center, scale = target_units(y[used], weights[used], loss)
         design = source.fit(rows if np.all(used) else take(rows, np.flatnonzero(used)))
         return cls(
             design=design,
@@ -337,21 +340,28 @@ class TrainingProblem:
     def _model(self, alpha: float, result: SearchResult) -> TermModel:
         """Return a result in the units of y."""
         coef, starts = result.solution.coef, result.problem.starts
+        squares = result.problem.node_squares(coef)
         dual_coef = np.zeros((len(self.used), *self.y.shape[1:]))
         unit = self.scale**self.loss.degree
         dual_coef[self.used] = self.scale * result.alpha
         variances = term_variances(self.engine, result.nodes, np.split(coef, starts[1:]))
         total = float(np.sum(variances))
+        widths = np.diff(np.append(starts, len(coef)))
+        if self.engine.kernel_operator(result.nodes) is not None:
+            # A constant kernel has a function by rounding alone (blocks know constant columns).
+            idle = variances <= _IDLE * max(1.0, total)
+            squares[idle] = variances[idle] = 0.0
+            coef = (coef.T * np.repeat(~idle, widths)).T
         return TermModel(
             alpha=alpha,
             nodes=result.nodes,
-            widths=np.diff(np.append(starts, len(coef))),
+            widths=widths,
             coef=self.scale * coef,
             intercept=self.center + self.scale * result.intercept,
             dual_coef=dual_coef,
             eta=result.solution.eta,
             zeta=result.solution.zeta,
-            norms=self.scale * np.sqrt(result.problem.node_squares(coef)),
+            norms=self.scale * np.sqrt(squares),
             shares=variances / total if total > 0.0 else variances,
             certificate=result.certificate.scaled(unit),
             history=[certificate.scaled(unit) for certificate in result.history],
@@ -377,23 +387,3 @@ def term_variances(
             values = engine.apply([node], block)
             out.append(float(np.sum(omega @ (values - omega @ values) ** 2)))
     return np.array(out)
-
-
-def _target_units(y: FloatArray, weights: FloatArray, loss: Loss) -> tuple[float, float]:
-    """Return the location and the scale that are taken out of y.
-
-    Mean and standard deviation for the squared error; for losses that outliers must not move,
-    median and interquartile range over 1.349 (which is the standard deviation of normal data).
-    """
-    if loss.degree == 0:
-        return 0.0, 1.0
-    with one_blas_thread():
-        scaler = Standardizer.fit(y, weights)
-    scale = 1.0 if scaler.constant else scaler.scale
-    if isinstance(loss, SquaredError):
-        return scaler.center, scale
-    low, middle, high = (
-        float(np.quantile(y, q, weights=weights, method="inverted_cdf")) for q in (0.25, 0.5, 0.75)
-    )
-    spread = (high - low) / 1.349
-    return middle, spread if spread > 1e-6 * scale else scale

@@ -1,0 +1,474 @@
+"""KernelGraph: what its nodes may be, what is wrong with them, and the memory it plans."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+
+from hikernel.engines import memory
+from hikernel.errors import MemoryPlanError
+from hikernel.graphs import KernelGraph, TrainingRows
+
+N = 12
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((N, 4))
+GRAM = X @ X.T
+
+
+def linear(A, B):
+    return A @ B.T
+
+
+def grams_of(design, nodes, n=N):
+    """The kernel of every node on the training rows, entry by entry."""
+    store = design.store
+    out = {}
+    for node in nodes:
+        if store.has_block(node):
+            block = store.features([node])
+            out[node] = block @ block.T
+        else:
+            out[node] = np.column_stack([store.apply([node], e) for e in np.eye(n)])
+    return out
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        lambda X: X[:, :2],
+        [0, 1],
+        np.array([0, 1]),
+        (0, 1),
+        [True, True, False, False],
+        pd.Index([0, 1]),
+        range(2),
+    ],
+    ids=["function", "list", "integers", "tuple", "mask", "index", "range"],
+)
+def test_feature_maps_and_columns(spec):
+    design = KernelGraph(features={"a": spec}).fit(X)
+    np.testing.assert_allclose(grams_of(design, "a")["a"], X[:, :2] @ X[:, :2].T)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame], ids=["pandas", "polars"])
+def test_columns_by_name(frame):
+    table = frame({name: X[:, k] for k, name in enumerate("pqrs")})
+    graph = KernelGraph(features={"one": "q", "two": ["p", "s"], "third": 2})
+    grams = grams_of(graph.fit(graph.read(table)), ["one", "two", "third"])
+    np.testing.assert_allclose(grams["one"], np.outer(X[:, 1], X[:, 1]))
+    np.testing.assert_allclose(grams["two"], X[:, [0, 3]] @ X[:, [0, 3]].T)
+    np.testing.assert_allclose(grams["third"], np.outer(X[:, 2], X[:, 2]))
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        X,
+        X.astype(np.float32).astype(float),
+        X.tolist(),
+        pd.DataFrame(X),
+        np.arange(4 * N).reshape(N, 4),
+        np.arange(N * 1.0),
+        pd.Series(np.arange(N * 1.0)),
+        RNG.random((N, 2)) > 0.5,
+    ],
+    ids=["floats", "rounded", "lists", "frame", "integers", "vector", "series", "booleans"],
+)
+def test_features_of_all_items_as_an_array(spec):
+    graph = KernelGraph(features={"a": spec})
+    rows = np.array([3, 1, 1, 7])
+    block = np.asarray(spec, dtype=float).reshape(N, -1)[rows]
+    found = grams_of(graph.fit(graph.read(rows)), "a", 4)["a"]
+    np.testing.assert_allclose(found, block @ block.T)
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        lambda A, B: A[:, None] == B[None],
+        lambda A, B: (A[:, None] == B[None]).astype(np.uint8),
+        lambda A, B: (A[:, None] == B[None]).astype(np.float32),
+        lambda A, B: (A[:, None] == B[None]).astype(float).tolist(),
+    ],
+    ids=["booleans", "uint8", "float32", "lists"],
+)
+def test_kernel_functions_may_return_any_numbers(kernel):
+    groups = np.arange(N) % 3
+    design = KernelGraph(kernels={"same": kernel}).fit(groups)
+    expected = (groups[:, None] == groups).astype(float)
+    np.testing.assert_allclose(grams_of(design, ["same"])["same"], expected)
+    new = np.array([2, 0])
+    np.testing.assert_allclose(
+        design.predict(["same"], np.arange(N * 1.0), new),
+        (new[:, None] == groups) @ np.arange(N * 1.0),
+    )
+
+
+def test_grams_are_read_where_they_lie():
+    given = np.ascontiguousarray(GRAM)
+    graph = KernelGraph(grams={"a": given})
+    assert np.shares_memory(graph.fit(np.arange(N)).store._grams["a"]._matrix, given)
+    assert np.shares_memory(graph.fit(np.arange(5)).store._grams["a"]._matrix, given)
+    some = np.array([4, 0, 4])
+    np.testing.assert_allclose(
+        grams_of(graph.fit(some), "a", 3)["a"], GRAM[np.ix_(some, some)], rtol=1e-12
+    )
+
+
+@pytest.mark.parametrize("dtype", [None, "float32", "float64"])
+def test_how_grams_are_stored(dtype):
+    graph = KernelGraph(
+        grams={"a": GRAM.astype(np.float32)}, kernels={"b": lambda i, j: GRAM[i][:, j]}, dtype=dtype
+    )
+    store = graph.fit(np.arange(N)).store
+    assert store._grams["a"]._matrix.dtype == np.dtype(dtype or np.float32)
+    assert store._grams["b"]._matrix.dtype == np.dtype(dtype or np.float64)
+    tol = 1e-6 if dtype == "float32" else 1e-12
+    np.testing.assert_allclose(grams_of(graph.fit(np.arange(N)), "b")["b"], GRAM, atol=tol * 20)
+
+
+def test_edges_of_any_form():
+    features = {node: [k] for k, node in enumerate("abc")}
+    digraph = nx.DiGraph([("a", "b"), ("a", "c")])
+    forms = [digraph, digraph.edges, [("a", "b"), ("a", "c")], {"b": ["a"], "c": ["a"]}]
+    for form in forms:
+        dag = KernelGraph(form, features=features).dag
+        assert dag.parents("c") == ["a"]
+        assert dag.is_forest
+    assert KernelGraph(features=features).dag.is_flat
+
+
+INDEFINITE = np.eye(N)
+INDEFINITE[2, 2] = -0.5
+SKEW = GRAM.copy()
+SKEW[1, 4] += 0.1
+HOLE = GRAM.copy()
+HOLE[3, 3] = np.nan
+
+
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        (SKEW, r"'bad' is not symmetric: entries \(1, 4\) and \(4, 1\)"),
+        (INDEFINITE, "'bad' is indefinite.*-0.5"),
+        (-GRAM, "'bad' is indefinite"),
+        (HOLE, "'bad' has entries that are not finite"),
+        (INDEFINITE.astype(np.float32), "'bad' is indefinite"),
+    ],
+    ids=["skew", "indefinite", "negative", "nan", "float32"],
+)
+@pytest.mark.parametrize("way", ["gram", "kernel"])
+def test_a_matrix_that_is_no_kernel_is_named(matrix, message, way):
+    if way == "gram":
+        graph = KernelGraph(grams={"good": GRAM, "bad": matrix})
+    else:
+        graph = KernelGraph(
+            grams={"good": GRAM}, kernels={"bad": lambda i, j: matrix[np.ix_(i, j)]}
+        )
+    with pytest.raises(ValueError, match=message):
+        graph.fit(np.arange(N))
+
+
+@pytest.mark.parametrize("size", [1, 3, 12])
+def test_an_asymmetric_entry_is_found_in_any_tile(monkeypatch, size):
+    monkeypatch.setattr("hikernel.graphs.checks._TILE", size)
+    for i, k in [(0, 11), (11, 0), (5, 4), (2, 3)]:
+        skew = GRAM.copy()
+        skew[i, k] -= 0.5
+        message = f"entries .({min(i, k)}|{max(i, k)}), ({min(i, k)}|{max(i, k)}). and"
+        with pytest.raises(ValueError, match=message):
+            KernelGraph(grams={"a": skew}).fit(np.arange(N))
+    KernelGraph(grams={"a": GRAM}).fit(np.arange(N))
+
+
+@pytest.mark.parametrize("spoil", [-1e-3, -0.3], ids=["little", "much"])
+def test_a_large_indefinite_gram_is_found_without_a_factorisation(spoil):
+    n = 1600
+    rng = np.random.default_rng(1)
+    features = rng.standard_normal((n, 5))
+    K = features @ features.T
+    direction = rng.standard_normal(n)
+    direction /= np.linalg.norm(direction)
+    KernelGraph(grams={"fine": K}).fit(np.arange(n))
+    K += spoil * n * np.outer(direction, direction)
+    with pytest.raises(ValueError, match="'large' is indefinite"):
+        KernelGraph(grams={"large": K}).fit(np.arange(n))
+    KernelGraph(grams={"zero": np.zeros((n, n))}).fit(np.arange(n))
+
+
+def test_a_gram_that_rounding_makes_indefinite_passes():
+    gaussian = np.exp(-0.5 * (X[:, :1] - X[:, 0]) ** 2)
+    least = np.linalg.eigvalsh(gaussian.astype(np.float32))[0]
+    assert least < 1e-6
+    KernelGraph(grams={"a": gaussian.astype(np.float32), "b": gaussian}).fit(np.arange(N))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "no kernels"),
+        ({"kernels": {"a": linear}, "features": {"a": [0]}}, "'a' has more than one kernel"),
+        ({"grams": {"a": GRAM}, "features": {"a": X}}, "'a' has more than one kernel"),
+        ({"kernels": {"a": GRAM}}, r"kernels\['a'\] must be a function"),
+        ({"kernels": [linear]}, "kernels must be a mapping"),
+        ({"grams": [GRAM]}, "grams must be a mapping"),
+        ({"features": [X]}, "features must be a mapping"),
+        ({"grams": {"a": X}}, "'a' must be square"),
+        ({"grams": {"a": None}}, "'a' must be square"),
+        ({"grams": {"a": [["x"]]}}, "'a' must be numbers"),
+        ({"grams": {"a": sparse.csr_array(GRAM)}}, "'a' must be numbers"),
+        ({"grams": {"a": GRAM, "b": GRAM[:5, :5]}}, "'b' has 5 rows and that of 'a' 12"),
+        ({"grams": {"a": GRAM}, "features": {"b": X[:7]}}, "'b' has 7 rows and that of 'a' 12"),
+        ({"features": {"a": X, "b": X[:7]}}, "'b' has 7 rows and that of 'a' 12"),
+        ({"features": {"a": HOLE}}, "'a' have entries that are not finite"),
+        ({"features": {"a": np.empty((N, 0))}}, "'a' must have shape"),
+        ({"features": {"a": np.empty((N, 2, 2))}}, r"features\['a'\] must be a function"),
+        ({"features": {"a": None}}, r"features\['a'\] must be a function.*NoneType"),
+        ({"features": {"a": 1.5}}, r"features\['a'\] must be a function"),
+        ({"features": {"a": []}}, r"features\['a'\] must be a function"),
+        ({"features": {"a": [[1.0], [2.0, 3.0]]}}, r"features\['a'\] must be a function"),
+        ({"features": {"a": [["x"], ["y"]]}}, "'a' must be numbers"),
+        ({"features": {"a": X}, "dtype": "float16"}, "dtype must be"),
+        ({"features": {"a": X}, "weights": {"b": 1.0}}, "weights lacks the node 'a'"),
+        ({"features": {"a": X}, "weight_base": -2.0}, "weight_base"),
+        ({"edges": [("z", "a")], "features": {"a": X}}, "'z' is .*but has no kernel"),
+        ({"edges": {"a": ["z"]}, "features": {"a": X}}, "'z' is a parent of 'a' but has no kernel"),
+        ({"edges": [("a", "a")], "features": {"a": X}}, "cycle: 'a' -> 'a'"),
+        ({"edges": {"a": ["b"], "b": ["a"]}, "features": {"a": X, "b": X}}, "cycle: '"),
+        ({"edges": nx.Graph([("a", "b")]), "features": {"a": X, "b": X}}, "no directions"),
+    ],
+)
+def test_graphs_that_are_none(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        KernelGraph(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"features": {"a": [0, 9]}}, r"columns \[0, 9\] of node 'a' are not in X"),
+        ({"features": {"a": ["p"]}}, "of node 'a' are not in X"),
+        ({"features": {"a": lambda X: X[:5]}}, "features of 'a' must have shape .12, r."),
+        ({"features": {"a": lambda X: X.astype(str)}, "weights": None}, None),
+        ({"features": {"a": lambda X: [["x"]] * len(X)}}, "features of 'a' must be numbers"),
+        ({"features": {"a": lambda X: X / 0.0}}, "features of 'a' have entries that are not"),
+        ({"kernels": {"a": lambda A, B: A @ B.T @ B}}, "'a' must have shape .12, 12., got .12, 4"),
+        ({"kernels": {"a": lambda A, B: "no"}}, "'a' must be numbers"),
+        ({"kernels": {"a": lambda A, B: None}}, "'a' must have shape"),
+    ],
+)
+def test_functions_that_fail_are_named(arguments, message):
+    graph = KernelGraph(**arguments)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if message is None:  # numbers as text are numbers
+            graph.fit(X)
+            return
+        with pytest.raises(ValueError, match=message):
+            graph.fit(X)
+
+
+@pytest.mark.parametrize("way", ["kernels", "features"])
+def test_what_a_function_raises_gets_the_name_of_its_node(way):
+    with pytest.raises(ZeroDivisionError) as error:
+        KernelGraph(**{way: {"good": linear if way == "kernels" else [0], "bad": broken}}).fit(X)
+    assert error.value.__notes__ == ["The function of node 'bad' raised this."]
+
+
+def broken(*rows):
+    return 1 / 0
+
+
+def test_columns_by_name_that_a_frame_lacks():
+    graph = KernelGraph(features={"a": ["p", "nope"]})
+    with pytest.raises(ValueError, match="of node 'a' are not in X"):
+        graph.fit(pd.DataFrame(X, columns=list("pqrs")))
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([0.5, 1.0], "row numbers of the matrices"),
+        ([-1, 2], "row numbers from -1 to 2"),
+        ([0, N], "have 12 rows"),
+        (X, "row numbers"),
+        ([], "row numbers"),
+        (["a"], "row numbers"),
+        (None, "row numbers"),
+        ([True, False], "row numbers"),
+        ([np.nan], "row numbers"),
+    ],
+    ids=["halves", "negative", "beyond", "table", "empty", "text", "None", "mask", "nan"],
+)
+def test_rows_that_are_no_numbers(rows, message):
+    with pytest.raises(ValueError, match=message):
+        KernelGraph(grams={"a": GRAM}).read(rows)
+
+
+def test_row_numbers_in_a_column_are_row_numbers():
+    graph = KernelGraph(grams={"a": GRAM})
+    for rows in ([[1], [2]], np.array([1.0, 2.0]), pd.Series([1, 2]), pd.DataFrame({"i": [1, 2]})):
+        np.testing.assert_array_equal(graph.read(rows), [1, 2])
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("text", "sequence of rows.*str"),
+        (3.0, "sequence of rows.*float"),
+        ({"a": 1}, "sequence of rows.*dict"),
+        ([], "no rows"),
+        (sparse.csr_array(X), "sparse"),
+        (None, "sequence of rows"),
+    ],
+    ids=["text", "number", "dict", "empty", "sparse", "None"],
+)
+def test_rows_of_functions(rows, message):
+    with pytest.raises(ValueError, match=message):
+        KernelGraph(kernels={"a": linear}).read(rows)
+
+
+def test_kernels_of_anything_are_asked_for_the_rows_as_they_are():
+    words = ["one", "three", "four", "fourteen"]
+
+    def shared(A, B):
+        assert isinstance(A, list)
+        return [[float(len(set(a) & set(b))) for b in B] for a in A]
+
+    graph = KernelGraph(kernels={"letters": shared})
+    design = graph.fit(graph.read(words))
+    found = design.predict(["letters"], np.array([1.0, 0.0, 0.0, 1.0]), ["no", "our"])
+    np.testing.assert_allclose(found, [2.0 + 2.0, 1.0 + 3.0])
+    ragged = [np.ones(2), np.ones(3), np.ones(1)]
+    by_size = KernelGraph(
+        kernels={"size": lambda A, B: np.outer([len(a) for a in A], [len(b) for b in B])}
+    )
+    np.testing.assert_allclose(
+        grams_of(by_size.fit(ragged), ["size"], 3)["size"][0], [4.0, 6.0, 2.0]
+    )
+
+
+def test_a_kernel_of_too_few_new_rows_is_not_spread_over_them():
+    def careless(A, B):
+        return A @ B.T if len(A) == N else (A @ B.T)[:1]
+
+    design = KernelGraph(kernels={"a": careless}).fit(X)
+    with pytest.raises(ValueError, match=r"'a' between new rows.*\(3, 12\), got \(1, 12\)"):
+        design.predict(["a"], np.ones(N), X[:3])
+
+
+@pytest.mark.parametrize(
+    ("new", "message"),
+    [
+        ({}, "lacks 'g'"),
+        ({"g": GRAM[:2]}, "lacks 'f'"),
+        ({"g": GRAM[:2], "f": X[:3]}, "'f' has 3 rows and that of 'g' 2"),
+        ({"g": GRAM[:2, :5], "f": X[:2]}, r"'g' between new rows.*\(2, 12\), got \(2, 5\)"),
+        ({"g": GRAM[:2], "f": X[:2, :1]}, "'f' have 1 columns on new rows and had 4"),
+        ({"g": 3.0, "f": X[:1]}, "'g' between new rows"),
+        ({"g": GRAM[0], "f": X}, r"'g' between new rows.*got \(12,\)"),
+        ({"g": HOLE[3:4], "f": X[:1]}, "'g' on new rows has entries that are not finite"),
+        ({"g": GRAM[:1], "f": HOLE[3:4, :4]}, "'f' have entries that are not finite"),
+        ({"g": [["x"] * N], "f": X[:1]}, "'g' must be numbers"),
+    ],
+    ids=["nothing", "one", "rows", "columns", "width", "number", "vector", "nan", "nan f", "text"],
+)
+def test_new_rows_as_matrices_that_do_not_fit(new, message):
+    design = KernelGraph(grams={"g": GRAM}, features={"f": X}).fit(np.arange(N))
+    with pytest.raises(ValueError, match=message):
+        design.predict(["g", "f"], np.ones(N + 4), new)
+
+
+def test_predictions_from_rows_matrices_and_training_rows_agree():
+    graph = KernelGraph(grams={"g": GRAM}, features={"f": X, "h": lambda rows: X[rows] ** 2})
+    rows, new = np.array([1, 4, 5, 9]), np.array([0, 4, 11])
+    design = graph.fit(rows)
+    coef = np.random.default_rng(2).standard_normal((4 + 4 + 4, 2))
+    expected = GRAM[np.ix_(new, rows)] @ coef[:4] + X[new] @ coef[4:8] + X[new] ** 2 @ coef[8:]
+    nodes = ["g", "f", "h"]
+    np.testing.assert_allclose(design.predict(nodes, coef, new), expected)
+    mapping = {"g": GRAM[np.ix_(new, rows)], "f": X[new], "h": X[new] ** 2, "more": X[new]}
+    np.testing.assert_allclose(design.predict(nodes, coef, mapping), expected)
+    own = design.predict(nodes, coef, TrainingRows(np.array([1, 2])))
+    np.testing.assert_allclose(own, design.predict(nodes, coef, rows[[1, 2]]))
+
+
+def test_a_subset_predicts_from_its_own_rows():
+    graph = KernelGraph(grams={"g": GRAM}, kernels={"k": lambda i, j: GRAM[np.ix_(i, j)] ** 2})
+    design = graph.fit(np.arange(N)).subset(np.arange(6)).subset(np.array([1, 3]))
+    coef = np.array([1.0, -2.0, 0.5, 0.0])
+    expected = GRAM[:, [1, 3]] @ coef[:2] + GRAM[:, [1, 3]] ** 2 @ coef[2:]
+    np.testing.assert_allclose(design.predict(["g", "k"], coef, np.arange(N)), expected)
+    found = design.predict(["g", "k"], coef, TrainingRows(np.arange(N)))
+    np.testing.assert_allclose(found, expected)
+
+
+def test_long_predictions_are_cut_into_pieces(monkeypatch):
+    monkeypatch.setattr("hikernel.graphs.kernel_design._CROSS_NUMBERS", 3 * N)
+    sizes = []
+
+    def counted(A, B):
+        sizes.append(len(A))
+        return A @ B.T
+
+    design = KernelGraph(kernels={"a": counted}).fit(X)
+    new = np.random.default_rng(1).standard_normal((8, 4))
+    np.testing.assert_allclose(design.predict(["a"], np.ones(N), new), new @ X.T @ np.ones(N))
+    assert sizes == [N, 3, 3, 2]
+
+
+def test_names_of_nodes_tell_them_apart():
+    graph = KernelGraph(features={1: X, "1": X, "intercept": X, ("a", 2): X})
+    design = graph.fit(np.arange(N))
+    terms = design.terms([1, "1", "intercept", ("a", 2)], ())["term"]
+    assert terms == ["1", "'1'", "'intercept'", "('a', 2)"]
+    assert design.terms(["1"], ())["term"] == ["'1'"]
+
+
+def test_the_plan_counts_what_is_kept_and_what_is_still_to_be_taken():
+    kernels = dict.fromkeys(range(10), linear)
+    plan = KernelGraph(kernels=kernels, dtype="float32").plan(1000)
+    assert plan.kept == 10 * 4 * 1000**2
+    assert plan.to_take == plan.kept + plan.working
+    assert KernelGraph(kernels=kernels).plan(1000).kept == 2 * plan.kept
+    given = KernelGraph(grams={"a": GRAM}).plan(N)
+    assert given.kept == GRAM.nbytes
+    assert given.to_take == given.working > 0
+    assert KernelGraph(features={"a": X}).plan(1000).to_take == 0
+    assert "GiB" in str(plan)
+
+
+def test_memory_is_planned_before_a_kernel_is_computed(monkeypatch):
+    calls = []
+
+    def counted(A, B):
+        calls.append(len(A))
+        return A @ B.T
+
+    half = KernelGraph(kernels=dict.fromkeys(range(50), counted), dtype="float32")
+    full = KernelGraph(kernels=dict.fromkeys(range(50), counted))
+    free = (half.plan(N).to_take + full.plan(N).to_take) // 2
+    monkeypatch.setattr(memory, "available_bytes", lambda: free)
+    with pytest.raises(MemoryPlanError, match=r'Gram matrices of 50 .*on 12 rows.*"float32"'):
+        full.fit(X)
+    assert calls == []
+    half.fit(X)
+    assert len(calls) == 50
+
+
+def test_memory_of_feature_columns_is_planned(monkeypatch):
+    graph = KernelGraph(features=dict.fromkeys(range(20), X))
+    monkeypatch.setattr(memory, "available_bytes", lambda: 20 * X.nbytes - 1)
+    with pytest.raises(MemoryPlanError, match="80 feature columns of 20 nodes for 12 rows"):
+        graph.fit(np.arange(N))
+
+
+def test_a_clone_is_the_graph_itself():
+    from sklearn.base import clone
+
+    graph = KernelGraph(grams={"a": GRAM}, features={"b": X})
+    assert clone(graph) is graph
+    assert repr(graph) == "KernelGraph(2 nodes: 1 features, 1 grams)"
