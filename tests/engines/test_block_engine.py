@@ -85,7 +85,7 @@ def chunked(request, monkeypatch):
     if request.param == "many chunks":
         monkeypatch.setattr(kernels, "_CHUNK_NUMBERS", 40)
         monkeypatch.setattr(block_engine, "_CHUNK_NUMBERS", 40)
-        monkeypatch.setattr(block_engine, "_COPIED_NUMBERS", 0)
+        monkeypatch.setattr(kernels, "_COPIED_NUMBERS", 0)
 
 
 def vectors(case, seed=1):
@@ -243,7 +243,7 @@ def test_other_weights_copy_nothing(case):
 
 @pytest.mark.parametrize("most", [0, 2 * 2**2])
 def test_subsets_copy_small_gram_matrices_only(monkeypatch, most):
-    monkeypatch.setattr(block_engine, "_COPIED_NUMBERS", most)
+    monkeypatch.setattr(kernels, "_COPIED_NUMBERS", most)
     case = Case("float32")
     part = case.engine.subset(np.array([1, 4]))
     shared = part._grams["g"]._matrix is case.engine._grams["g"]._matrix

@@ -11,16 +11,18 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hikernel.engines.kernels import BlockKernel, DenseGram, KernelOperator, NodeKernel
+from hikernel.engines.kernels import (
+    BlockKernel,
+    DenseGram,
+    KernelOperator,
+    NodeKernel,
+    restrict_all,
+)
 from hikernel.engines.memory import require_memory
 from hikernel.engines.numpy_engine import normalised
 from hikernel.engines.protocol import FloatArray, Vertex
 
 __all__ = ["BlockEngine"]
-
-_COPIED_NUMBERS = 2**25
-"""Numbers of Gram matrices (256 MiB) up to which a subset of rows is copied: gathering rows and
-columns at every step takes three times as long as reading them in order."""
 
 _CHUNK_NUMBERS = 2**18
 """Numbers of the columns that are worked on at a time, 2 MiB."""
@@ -78,9 +80,7 @@ class BlockEngine:
         out._weights = normalised(self._weights[rows])
         out._spans = self._spans
         out._columns = np.asfortranarray(self._columns[rows])
-        out._grams = {node: gram.restricted(rows) for node, gram in self._grams.items()}
-        if len(self._grams) * len(rows) ** 2 <= _COPIED_NUMBERS:
-            out._grams = {node: gram.copied() for node, gram in out._grams.items()}
+        out._grams = restrict_all(self._grams, rows)
         return out
 
     def weighted(self, row_weights: FloatArray) -> BlockEngine:

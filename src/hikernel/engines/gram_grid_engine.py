@@ -19,6 +19,7 @@ from hikernel.engines.kernels import (
     GramKernel,
     KernelOperator,
     NodeKernel,
+    restrict_all,
 )
 from hikernel.engines.numpy_engine import normalised
 from hikernel.engines.protocol import FloatArray, Node
@@ -101,10 +102,10 @@ class GramGridEngine:
         return self.n_rows * (self.n_rows + 1) // 2
 
     def subset(self, rows: NDArray[np.intp]) -> GramGridEngine:
-        """Return an engine over some of the rows; no matrix is copied."""
+        """Return an engine over some of the rows; matrices are copied if they are small."""
         out = object.__new__(GramGridEngine)
         out._weights = normalised(self._weights[rows])
-        out._grams = {pair: gram.restricted(rows) for pair, gram in self._grams.items()}
+        out._grams = restrict_all(self._grams, rows)
         return out
 
     def weighted(self, row_weights: FloatArray) -> GramGridEngine:

@@ -8,18 +8,23 @@ coordinates that belong to a dual vector u (f = K_w u) are Phi'u and u.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hikernel.engines.protocol import FloatArray
+from hikernel.engines.protocol import FloatArray, Vertex
 
-__all__ = ["BlockKernel", "DenseGram", "GramKernel", "KernelOperator", "NodeKernel"]
+__all__ = ["BlockKernel", "DenseGram", "GramKernel", "KernelOperator", "NodeKernel", "restrict_all"]
 
 _CHUNK_NUMBERS = 2**18
 """Numbers of a Gram matrix in one chunk of rows, as float64 (2 MiB): they stay in the cache while
 they are converted, scaled and added."""
+
+_COPIED_NUMBERS = 2**25
+"""Numbers of Gram matrices (256 MiB) up to which a subset of rows is copied: gathering rows and
+columns at every step takes three times as long as reading them in order."""
 
 IndexArray = NDArray[np.intp]
 
@@ -214,6 +219,14 @@ class DenseGram(GramKernel):
         if plain and self._matrix.dtype == np.float64:
             return np.asarray(self._matrix @ vector)
         return super().apply(vector)
+
+
+def restrict_all(grams: Mapping[Vertex, DenseGram], rows: IndexArray) -> dict[Any, DenseGram]:
+    """Return some rows and columns of several matrices, copied where they are small."""
+    out = {node: gram.restricted(rows) for node, gram in grams.items()}
+    if len(grams) * len(rows) ** 2 <= _COPIED_NUMBERS:
+        return {node: gram.copied() for node, gram in out.items()}
+    return out
 
 
 class KernelOperator:

@@ -13,7 +13,7 @@ from hikernel.engines.kernels import DenseGram
 from hikernel.engines.protocol import FloatArray, Vertex
 from hikernel.engines.threads import one_blas_thread
 
-__all__ = ["check_block", "check_gram"]
+__all__ = ["as_numbers", "as_square", "check_block", "check_gram"]
 
 _EXACT_ROWS = 1500
 """Rows up to which a Gram matrix is factorised to see whether it is positive semidefinite."""
@@ -110,6 +110,23 @@ def _lanczos_least(gram: NDArray[Any]) -> float:
     _, vectors = eigh_tridiagonal(diagonal[:size], beside[: size - 1])
     ritz = basis[:size].T @ vectors[:, 0]
     return float(DenseGram(gram).inner(ritz, ritz) / (ritz @ ritz))
+
+
+def as_numbers(node: Vertex, K: Any) -> NDArray[np.floating]:
+    """Return a kernel matrix as floating point numbers: float32 stays what it is."""
+    try:
+        found = np.asarray(K)
+        return found if found.dtype in (np.float32, np.float64) else found.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"The Gram matrix of {node!r} must be numbers: {error}") from None
+
+
+def as_square(node: Vertex, K: Any) -> NDArray[np.floating]:
+    """Return a Gram matrix as a square array of floating point numbers."""
+    found = as_numbers(node, K)
+    if found.ndim != 2 or found.shape[0] != found.shape[1]:
+        raise ValueError(f"The Gram matrix of {node!r} must be square, got {found.shape}.")
+    return found
 
 
 def check_block(node: Vertex, block: Any, n: int | None) -> FloatArray:

@@ -16,7 +16,7 @@ from hikernel.engines.block_engine import BlockEngine
 from hikernel.engines.kernels import DenseGram
 from hikernel.engines.memory import MemoryPlan, require_memory
 from hikernel.engines.protocol import Vertex
-from hikernel.graphs.checks import check_block, check_gram
+from hikernel.graphs.checks import as_numbers, as_square, check_block, check_gram
 from hikernel.graphs.dag import Dag, parents_of
 from hikernel.graphs.kernel_design import KernelDesign
 from hikernel.graphs.rows import check_positions, check_rows
@@ -172,7 +172,7 @@ class KernelGraph:
             self._checked = True
         grams: dict[Vertex, DenseGram] = {}
         for node, kernel in self._kernels.items():
-            gram = _numbers(node, _called(node, kernel, rows, rows))
+            gram = as_numbers(node, _called(node, kernel, rows, rows))
             check_gram(node, gram, n)
             grams[node] = DenseGram(np.ascontiguousarray(gram, dtype=self._dtype or np.float64))
         whole = self._items is not None and np.array_equal(rows, np.arange(self._items))
@@ -190,12 +190,12 @@ class KernelGraph:
     def cross_gram(self, node: Vertex, X: Any, training: Any) -> NDArray[np.float64]:
         """Return the kernel of a node between new rows and training rows."""
         if isinstance(X, Mapping):
-            cross = _numbers(node, X[node])
+            cross = as_numbers(node, X[node])
             rows = len(cross) if cross.ndim else "n_new"
         elif node in self._grams:
             return np.asarray(self._grams[node][np.ix_(X, training)], dtype=np.float64)
         else:
-            cross = _numbers(node, _called(node, self._kernels[node], X, training))
+            cross = as_numbers(node, _called(node, self._kernels[node], X, training))
             rows = len(X)
         if cross.shape != (rows, len(training)):
             raise ValueError(
@@ -207,9 +207,7 @@ class KernelGraph:
         return np.asarray(cross, dtype=np.float64)
 
     def _as_gram(self, node: Vertex, K: Any) -> NDArray[Any]:
-        gram = _numbers(node, K)
-        if gram.ndim != 2 or gram.shape[0] != gram.shape[1]:
-            raise ValueError(f"The Gram matrix of {node!r} must be square, got {gram.shape}.")
+        gram = as_square(node, K)
         return gram if self._dtype is None else np.asarray(gram, dtype=self._dtype)
 
     def _parents(self, edges: Any, nodes: list[Any]) -> dict[Any, list[Any]]:
@@ -296,17 +294,6 @@ def _called(node: Vertex, function: Callable[..., Any], *rows: Any) -> Any:
     except Exception as error:
         error.add_note(f"The function of node {node!r} raised this.")
         raise
-
-
-def _numbers(node: Vertex, K: Any) -> NDArray[np.floating]:
-    """Return a kernel matrix as floating point numbers: float32 stays what it is."""
-    found = np.asarray(K)
-    if found.dtype in (np.float32, np.float64):
-        return found
-    try:
-        return found.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"The Gram matrix of {node!r} must be numbers: {error}") from None
 
 
 def _columns(node: Vertex, listed: list[Any], X: Any) -> NDArray[Any]:

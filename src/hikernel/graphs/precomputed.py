@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from hikernel.engines.gram_grid_engine import GramGridEngine
 from hikernel.engines.kernels import DenseGram
 from hikernel.engines.memory import require_memory
-from hikernel.graphs.checks import check_gram
+from hikernel.graphs.checks import as_square, check_gram
 from hikernel.graphs.grid import Grid, geometric_weights
 from hikernel.graphs.precomputed_design import PrecomputedDesign
 from hikernel.graphs.rows import check_positions
@@ -120,7 +120,7 @@ class PrecomputedGrid:
             if not variable:
                 raise ValueError(f"{self.names[m]!r} has no levels; give it a Gram matrix or more.")
             for j, gram in enumerate(variable, start=1):
-                found[m, j] = _matrix(self.level_name((m, j)), gram)
+                found[m, j] = as_square(self.level_name((m, j)), gram)
         self._items = self._n_items(found)
         self._grams = _converted(found, _DTYPES[dtype])
         self.grid = Grid(
@@ -226,19 +226,6 @@ def _check_numbers(weight_base: Any, root_weight: Any, max_order: Any) -> None:
     whole = isinstance(max_order, Integral) and not isinstance(max_order, bool)
     if max_order is not None and not (whole and max_order >= 1):
         raise ValueError(f"max_order must be an integer from 1 on or None, got {max_order!r}.")
-
-
-def _matrix(name: str, gram: Any) -> NDArray[Any]:
-    """Return a square matrix of numbers."""
-    try:
-        found = np.asarray(gram)
-        if found.dtype not in (np.float32, np.float64):
-            found = found.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"The Gram matrix of {name!r} must be numbers: {error}") from None
-    if found.ndim != 2 or found.shape[0] != found.shape[1]:
-        raise ValueError(f"The Gram matrix of {name!r} must be square, got {found.shape}.")
-    return found
 
 
 def _converted(
