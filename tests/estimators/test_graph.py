@@ -452,7 +452,7 @@ def test_a_ridge_refit_of_too_many_rows_is_not_tried_on_the_folds(monkeypatch):
         training, _ = rows_of(kind)
         model = HKLRegressorCV(graph=make_graph(kind), **CV_SETTINGS).fit(training, NUMBERS)
         assert set(model.cv_results_["refit"]) == refits
-    with pytest.raises(ValueError, match=r"kernels up to 1,000 rows.*use refit=None"):
+    with pytest.raises(ValueError, match=r"Gram matrices of up to 1,000 rows.*use refit=None"):
         fitted("grams", refit="ridge")
 
 

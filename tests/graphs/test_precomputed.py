@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 from oracles.naive import all_nodes
@@ -109,7 +111,10 @@ def test_new_items_by_row_number_and_by_cross_gram_matrices():
     model = HKLRegressor(alpha=0.003, graph=graph).fit(fit, y[fit], weights)
     expected = model.predict(new)
     used = fit[5:]
-    cross = [[graph.gram((m, j))[np.ix_(new, used)] for j in (1, 2)] for m in range(4)]
+    cross = [
+        [graph.gram((m, j)).restricted(new, used).chunk(slice(None)) for j in (1, 2)]
+        for m in range(4)
+    ]
     np.testing.assert_allclose(model.predict(cross), expected, rtol=1e-12, atol=1e-12)
     kept = model.hull_["norm"].to_numpy() > 0.0
     active = {pair for v, keep in zip(model.nodes_, kept, strict=True) if keep for pair in v}
@@ -121,7 +126,7 @@ def test_new_items_by_row_number_and_by_cross_gram_matrices():
     frame = model.effects(cross)
     np.testing.assert_allclose(frame.sum(axis=1), expected, atol=1e-10)
 
-    wide = graph.gram((1, 2))[np.ix_(new, fit)]
+    wide = graph.gram((1, 2)).restricted(new, fit).chunk(slice(None))
     with pytest.raises(ValueError, match=r"X has no matrix for 'a level 1'"):
         model.predict([[None, None], *cross[1:]])
     with pytest.raises(ValueError, match=r"'b level 2' in X has shape \(13, 60\).*\(13, 55\)"):
@@ -242,8 +247,8 @@ def test_float32_halves_the_memory_and_hardly_changes_the_model():
     X, y = table()
     levels = polynomial_levels(fitted_design(X), X)
     single, double = (PrecomputedGrid(levels, dtype=name) for name in ("float32", "float64"))
-    assert single.gram((0, 1)).dtype == np.float32
-    assert double.gram((0, 1)) is levels[0][0]
+    assert 2 * single.gram((0, 1)).nbytes == double.gram((0, 1)).nbytes == levels[0][0].nbytes
+    assert np.shares_memory(double.gram((0, 1)).chunk(slice(None)), levels[0][0])
     rows = np.arange(N)
     models = [HKLRegressor(alpha=0.01, graph=g, tol=1e-5).fit(rows, y) for g in (single, double)]
     assert all(model.certificate_.certified for model in models)
@@ -272,9 +277,9 @@ def test_what_rounding_left_unsymmetric_is_made_symmetric():
     levels[0][0] = levels[0][0].copy()
     levels[0][0][0, 1] += 1e-12
     graph = PrecomputedGrid(levels)
-    graph.fit(np.arange(N))
-    np.testing.assert_array_equal(graph.gram((0, 1)), graph.gram((0, 1)).T)
-    assert graph.gram((0, 2)) is levels[0][1]
+    found = graph.gram((0, 1)).chunk(slice(None))
+    np.testing.assert_array_equal(found, found.T)
+    assert np.shares_memory(graph.gram((0, 2)).chunk(slice(None)), levels[0][1])
 
 
 ONE = np.eye(3)
@@ -285,7 +290,11 @@ BAD_INPUT = [
     (5, {}, "got int"),
     ({"a": [ONE]}, {}, "got dict"),
     ([[ONE], []], {}, "'x1' has no levels"),
-    ([[ONE, np.ones((3, 2))]], {"names": ["a"]}, r"'a level 2' must be square, got \(3, 2\)"),
+    (
+        [[ONE, np.ones((3, 2))]],
+        {"names": ["a"]},
+        r"'a level 2' must have shape .3, 3., got \(3, 2\)",
+    ),
     ([[ONE], [np.eye(4)]], {}, "'x1 level 1' has 4 rows and that of 'x0 level 1' 3"),
     ([[np.empty((0, 0))]], {}, "have no rows"),
     ([[[["one"]]]], {}, "'x0 level 1' must be numbers"),
@@ -316,9 +325,8 @@ def test_what_is_wrong_is_said_and_named(levels, given, message):
     ],
 )
 def test_matrices_that_are_no_kernels_are_refused(gram, message):
-    graph = PrecomputedGrid([[np.eye(2)], [np.eye(2), gram]], names=["a", "b"])
     with pytest.raises(ValueError, match=message):
-        HKLRegressor(graph=graph).fit([0, 1], [1.0, 2.0])
+        PrecomputedGrid([[np.eye(2)], [np.eye(2), gram]], names=["a", "b"])
 
 
 @pytest.mark.skipif(available_bytes() is None, reason="the system does not tell its free memory")
@@ -329,6 +337,24 @@ def test_memory_is_planned(monkeypatch):
     X, y = table()
     levels = polynomial_levels(fitted_design(X), X)
     graph = PrecomputedGrid(levels)
-    monkeypatch.setattr(precomputed, "_WORKING_COPIES", 10**15)
+    monkeypatch.setattr(precomputed, "WORKING_COPIES", 10**15)
     with pytest.raises(MemoryPlanError, match="Solving on 60 rows of Gram matrices"):
         HKLRegressor(graph=graph).fit(np.arange(N), y)
+
+
+def test_a_plan_before_it_starts():
+    X, _ = table()
+    graph = PrecomputedGrid(polynomial_levels(fitted_design(X), X))
+    plan = graph.plan(N)
+    assert plan.kept == 8 * 8 * N**2
+    assert plan.to_take == plan.working > 0
+
+
+def test_no_refit_is_chosen_that_all_rows_have_not_got(monkeypatch):
+    X, y = table()
+    monkeypatch.setattr(import_module("hikernel.selection.refit"), "_MOST_HULL_FEATURES", N - 1)
+    graph = PrecomputedGrid(polynomial_levels(fitted_design(X), X))
+    model = HKLRegressorCV(graph=graph, n_alphas=4, cv=3).fit(np.arange(N), y)
+    assert set(model.cv_results_["refit"]) == {"None"}
+    with pytest.raises(ValueError, match="Gram matrices of up to 1,000 rows"):
+        HKLRegressorCV(graph=graph, n_alphas=4, refit="ridge").fit(np.arange(N), y)

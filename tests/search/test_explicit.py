@@ -18,7 +18,8 @@ from oracles.dags import (
     random_parents,
 )
 
-from hikernel.graphs import KernelGraph
+from hikernel import HKLRegressor
+from hikernel.graphs import KernelGraph, SubstringGraph
 from hikernel.search import Budget, HullProblem, explicit_search, growth
 from hikernel.search.explicit import _Explicit
 from hikernel.search.state import solve_hull
@@ -319,3 +320,43 @@ def test_a_thousand_flat_kernels_of_rank_five():
     assert result.certificate.n_vertices == m
     assert result.certificate.n_explored == m
     assert result.certificate.n_kernels < 100
+
+
+@pytest.mark.parametrize("alpha", [1e-3, 1e-7])
+def test_rounded_kernels_are_certified_as_kernels(alpha):
+    """The bound holds for what is stored, for its positive part, and for the kernels themselves."""
+    rng = np.random.default_rng(2)
+    n = 80
+    X = rng.standard_normal((n, 3))
+    y = np.sin(2 * X[:, 0]) + 0.3 * rng.standard_normal(n)
+    grams = {str(k): np.exp(-((X[:, [k]] - X[:, k]) ** 2)) for k in range(3)}
+    model = HKLRegressor(alpha, graph=KernelGraph(grams=grams, dtype="float32"))
+    certificate = model.fit(np.arange(n), y).certificate_
+    assert certificate.certified
+    parents = {node: [] for node in grams}
+    omega = np.full(n, 1.0 / n)
+    for kernels in (grams, {node: K.astype(np.float32) for node, K in grams.items()}):
+        blocks = {node: positive_factor(K) for node, K in kernels.items()}
+        best, *_ = dag_optimum(parents, dict.fromkeys(grams, 1.0), blocks, y, omega, alpha)
+        assert certificate.dual_bound <= best * (1.0 + 1e-7)
+
+
+def positive_factor(K):
+    """F with F F' the positive part of K, whatever its rank."""
+    squares, vectors = np.linalg.eigh(np.asarray(K, dtype=float))
+    return vectors * np.sqrt(np.maximum(squares, 0.0))
+
+
+def test_a_walk_ends_at_its_budget_and_says_so():
+    rng = np.random.default_rng(0)
+    strings = ["".join(rng.choice(list("ACGT"), 60)) for _ in range(80)]
+    y = np.array([s.count("ACG") for s in strings], dtype=float)
+    design = SubstringGraph(8, weight_base=1.0).fit(strings)
+    engine = design.engine(np.ones(80))
+    problem = HullProblem(engine, design.graph, (y - y.mean()) / y.std(), 0.01)
+    whole = explicit_search(problem, tol=1e-3, budget=Budget(100)).certificate
+    assert whole.certified
+    short = explicit_search(problem, tol=1e-3, budget=Budget(100, max_explored=30)).certificate
+    assert not short.certified
+    assert "at most" in short.reason
+    assert short.dual_bound <= whole.objective

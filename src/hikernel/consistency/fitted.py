@@ -22,6 +22,7 @@ from hikernel.consistency.plugin import estimate_conditions
 from hikernel.consistency.report import ConsistencyReport
 from hikernel.engines.protocol import FloatArray, Node
 from hikernel.graphs import Dag, Grid, node_degree, node_name, node_order, unambiguous
+from hikernel.graphs.kernel_design import node_names
 from hikernel.losses import Loss, SquaredError
 
 __all__ = ["FittedTerms", "diagnose"]
@@ -115,7 +116,8 @@ def diagnose(
             )
         _check_size(graph.n_vertices, max_nodes)
         features = model._design.features(graph.nodes, X)
-        name: Callable[[Any], str] = str
+        words = dict(zip(graph.nodes, node_names(graph.nodes, graph.nodes), strict=True))
+        name: Callable[[Any], str] = words.__getitem__
     else:
         nodes = _terms_to_look_at(graph, list(blocks), max_order, max_degree, max_nodes)
         features = _features(model._design, nodes, model.columns_.transform(X))

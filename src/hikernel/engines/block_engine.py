@@ -120,6 +120,11 @@ class BlockEngine:
             return int(span.stop - span.start)
         return self._grams[node].width
 
+    @property
+    def has_kernels(self) -> bool:
+        """Whether some node is known by its Gram matrix."""
+        return bool(self._grams)
+
     def kernel_operator(self, nodes: Sequence[Vertex]) -> KernelOperator | None:
         """Return the nodes as kernels if one of them has a Gram matrix, else None."""
         if all(node in self._spans for node in nodes):

@@ -55,6 +55,11 @@ class ColumnEngine:
         """Return 1."""
         return 1
 
+    @property
+    def has_kernels(self) -> bool:
+        """No: all have a feature column."""
+        return False
+
     def kernel_operator(self, nodes: Sequence[Vertex]) -> None:
         """Return None: every node has a feature column."""
 

@@ -119,6 +119,11 @@ class GramGridEngine:
         """Return the number of coordinates of a node: the rows, or one for the constant root."""
         return self.n_rows if node else 1
 
+    @property
+    def has_kernels(self) -> bool:
+        """Yes, all but the root."""
+        return True
+
     def kernel_operator(self, nodes: Sequence[Node]) -> KernelOperator:
         """Return the nodes as kernels, the root as zero.
 

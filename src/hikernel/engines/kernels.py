@@ -16,7 +16,18 @@ from numpy.typing import NDArray
 
 from hikernel.engines.protocol import FloatArray, Vertex
 
-__all__ = ["BlockKernel", "DenseGram", "GramKernel", "KernelOperator", "NodeKernel", "restrict_all"]
+__all__ = [
+    "WORKING_COPIES",
+    "BlockKernel",
+    "DenseGram",
+    "GramKernel",
+    "KernelOperator",
+    "NodeKernel",
+    "restrict_all",
+]
+
+WORKING_COPIES = 4
+"""Matrices of n x n in float64 that a solve holds: the system, its factor, and room to add up."""
 
 _CHUNK_NUMBERS = 2**18
 """Numbers of a Gram matrix in one chunk of rows, as float64 (2 MiB): they stay in the cache while
@@ -166,6 +177,9 @@ class DenseGram(GramKernel):
         float64 or float32; products are in float64 either way.
     rows, columns : ndarray of int, optional
         Which of them; all by default.
+    nugget : float, default=0.0
+        What is added to the diagonal, so that a matrix which rounding has left slightly indefinite
+        is a kernel again: k(x, z) + nugget where x is z. Only where rows and columns are the same.
     """
 
     def __init__(
@@ -173,31 +187,40 @@ class DenseGram(GramKernel):
         matrix: NDArray[np.floating],
         rows: IndexArray | None = None,
         columns: IndexArray | None = None,
+        nugget: float = 0.0,
     ) -> None:
         self._matrix = matrix
         self._rows = rows
         self._columns = columns
+        self.nugget = nugget
         self.n_rows = matrix.shape[0] if rows is None else len(rows)
         self.width = matrix.shape[1] if columns is None else len(columns)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the whole matrix."""
+        return int(self._matrix.nbytes)
+
     def restricted(self, rows: IndexArray, columns: IndexArray | None = None) -> DenseGram:
         """Return some rows of this matrix, and the same columns unless others are given."""
+        nugget = self.nugget if columns is None else 0.0
         columns = rows if columns is None else columns
         rows = rows if self._rows is None else self._rows[rows]
-        return DenseGram(
-            self._matrix, rows, columns if self._columns is None else self._columns[columns]
-        )
+        columns = columns if self._columns is None else self._columns[columns]
+        return DenseGram(self._matrix, rows, columns, nugget)
 
     def copied(self) -> DenseGram:
         """Return the same as a matrix of its own in float64, which is faster to read."""
-        return DenseGram(self.chunk(slice(0, self.n_rows)))
+        return DenseGram(self._read(slice(0, self.n_rows)), nugget=self.nugget)
 
     def chunk(self, rows: slice) -> FloatArray:
         """Return some rows as float64."""
-        part = self._matrix[rows if self._rows is None else self._rows[rows]]
-        if self._columns is not None:
-            part = part[:, self._columns]
-        return np.asarray(part, dtype=np.float64)
+        part = self._read(rows)
+        if self.nugget > 0.0:
+            part = part.copy()
+            start = rows.indices(self.n_rows)[0]
+            np.einsum("ii->i", part[:, start : start + len(part)])[...] += self.nugget
+        return part
 
     def tile(self, rows: slice, columns: slice) -> FloatArray:
         """Return a block of the matrix as float64."""
@@ -205,20 +228,46 @@ class DenseGram(GramKernel):
         k = columns if self._columns is None else self._columns[columns]
         if isinstance(i, np.ndarray) and isinstance(k, np.ndarray):
             i = i[:, None]
-        return np.asarray(self._matrix[i, k], dtype=np.float64)
+        part = np.asarray(self._matrix[i, k], dtype=np.float64)
+        if self.nugget > 0.0:
+            left = np.arange(self.n_rows)[rows]
+            right = np.arange(self.width)[columns]
+            part = part + self.nugget * (left[:, None] == right)
+        return part
 
     def diagonal(self) -> FloatArray:
         """Return the diagonal."""
         if self._rows is None or self._columns is None:
-            return np.asarray(np.diagonal(self._matrix), dtype=np.float64)
-        return np.asarray(self._matrix[self._rows, self._columns], dtype=np.float64)
+            found = np.diagonal(self._matrix)
+        else:
+            found = self._matrix[self._rows, self._columns]
+        return np.asarray(found, dtype=np.float64) + self.nugget
+
+    def add_to(self, out: FloatArray, scale: float) -> None:
+        """Add scale K."""
+        for rows in self.chunks():
+            out[rows] += scale * self._read(rows)
+        if self.nugget > 0.0:
+            out.flat[:: len(out) + 1] += scale * self.nugget
 
     def apply(self, vector: FloatArray) -> FloatArray:
         """Return K vector: one product where nothing is to be converted."""
-        plain = self._rows is None and self._columns is None
-        if plain and self._matrix.dtype == np.float64:
-            return np.asarray(self._matrix @ vector)
-        return super().apply(vector)
+        if self._rows is None and self._columns is None and self._matrix.dtype == np.float64:
+            out = np.asarray(self._matrix @ vector)
+        else:
+            out = np.empty((self.n_rows, *vector.shape[1:]))
+            for rows in self.chunks():
+                out[rows] = self._read(rows) @ vector
+        if self.nugget > 0.0:
+            out += self.nugget * vector
+        return out
+
+    def _read(self, rows: slice) -> FloatArray:
+        """Return some rows as float64, without the nugget."""
+        part = self._matrix[rows if self._rows is None else self._rows[rows]]
+        if self._columns is not None:
+            part = part[:, self._columns]
+        return np.asarray(part, dtype=np.float64)
 
 
 def restrict_all(grams: Mapping[Vertex, DenseGram], rows: IndexArray) -> dict[Any, DenseGram]:

@@ -111,6 +111,11 @@ class NumpyEngine:
         """Return the number of feature columns of a node."""
         return self._features.width(node)
 
+    @property
+    def has_kernels(self) -> bool:
+        """No: all have feature columns."""
+        return False
+
     def kernel_operator(self, nodes: Sequence[Node]) -> None:
         """Return None: every node has feature columns."""
 

@@ -58,6 +58,11 @@ class Engine(Protocol):
         """Return r_v, the number of feature columns of a node."""
         ...
 
+    @property
+    def has_kernels(self) -> bool:
+        """Whether some node is known by its Gram matrix."""
+        ...
+
     def kernel_operator(self, nodes: Sequence[Vertex]) -> KernelOperator | None:
         """Return the nodes as kernels where one of them is known by its Gram matrix, else None."""
         ...

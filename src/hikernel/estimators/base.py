@@ -37,6 +37,7 @@ from hikernel.selection import (
     TrainingProblem,
     refit,
     refit_is_possible,
+    too_many_kernel_rows,
 )
 
 __all__ = ["HKLEstimator"]
@@ -167,6 +168,11 @@ class HKLEstimator(Explanations, BaseEstimator):  # type: ignore[misc]  # untype
             raise ValueError(
                 f"refit={self.refit!r} needs a smooth loss; use refit=None with this one."
             )
+        if self.refit not in (None, "auto") and too_many_kernel_rows(problem):
+            raise ValueError(
+                f"refit={self.refit!r} takes Gram matrices of up to 1,000 rows (over the number of "
+                f"outputs), and there are {problem.engine.n_rows}; use refit=None, or features."
+            )
 
     def _refitted(self, problem: TrainingProblem, model: TermModel, name: str | None) -> Fitted:
         """Return the model estimated once more."""
@@ -176,8 +182,7 @@ class HKLEstimator(Explanations, BaseEstimator):  # type: ignore[misc]  # untype
             raise ValueError(
                 f"refit={name!r} does not apply: {model.n_terms} terms, or the products of their "
                 f"variables, have too many columns for {problem.engine.n_rows} rows, or are not "
-                "given by columns at all (ridge takes kernels up to 1,000 rows); raise alpha, or "
-                f"use refit={other}None."
+                f"given by columns at all; raise alpha, or use refit={other}None."
             )
         return fitted
 

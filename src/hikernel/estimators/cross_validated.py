@@ -16,6 +16,7 @@ from sklearn.metrics import check_scoring
 from hikernel.bases.parameters import check_integer
 from hikernel.engines.protocol import FloatArray
 from hikernel.estimators.base import HKLEstimator
+from hikernel.estimators.graph_input import as_it_is
 from hikernel.estimators.progress import PathProgress
 from hikernel.estimators.validation import (
     check_alphas,
@@ -204,7 +205,7 @@ class CrossValidatedEstimator(HKLEstimator):
 
     def _reader(self) -> Callable[[Any], Any]:
         """Return what turns new rows into what the design takes."""
-        return self.columns_.transform if self.graph is None else _as_it_is
+        return self.columns_.transform if self.graph is None else as_it_is
 
     def _respond(self, loss: Loss) -> Callable[[FloatArray], NDArray[Any]]:
         """Return what turns f(x) into predictions."""
@@ -222,8 +223,3 @@ class CrossValidatedEstimator(HKLEstimator):
         out = copy.copy(self)
         out._store(problem, fitted)
         return out
-
-
-def _as_it_is(X: Any) -> Any:
-    """Return what a graph reads for itself."""
-    return X

@@ -79,7 +79,7 @@ class Explanations:
 
         check_is_fitted(self)
         rows = self._read(X)
-        index = X.index if isinstance(X, pd.DataFrame) else None
+        index = X.index if isinstance(X, (pd.DataFrame, pd.Series)) else None
         return effects_frame(self._model, self._design, rows, self._names, self._outputs(), index)
 
     def anova(self, X: Any, sample_weight: Any = None) -> Purified:

@@ -13,7 +13,7 @@ from hikernel.estimators.validation import check_target, check_weights
 from hikernel.graphs import PrecomputedGrid
 from hikernel.search.problem import NO_DRAWS
 
-__all__ = ["check_graph", "check_graph_data", "refuse_graph"]
+__all__ = ["as_it_is", "check_graph", "check_graph_data", "refuse_graph"]
 
 _OF_COLUMNS = {
     "basis": "auto",
@@ -37,11 +37,12 @@ def check_graph(graph: Any, parameters: dict[str, Any]) -> None:
     parameters : dict
         The other parameters of the estimator.
     """
-    if not (callable(getattr(graph, "read", None)) and callable(getattr(graph, "fit", None))):
+    usable = callable(getattr(graph, "read", None)) and callable(getattr(graph, "fit", None))
+    if not usable or isinstance(graph, type):
+        got = f"the class {graph.__name__}" if isinstance(graph, type) else type(graph).__name__
         raise ValueError(
-            f"graph must be a KernelGraph or another graph of hikernel.graphs, got "
-            f"{type(graph).__name__}; KernelGraph(edges, kernels=...) makes one from edges, a "
-            "mapping or a networkx graph."
+            f"graph must be a KernelGraph or another graph of hikernel.graphs, got {got}; "
+            "KernelGraph(edges, kernels=...) makes one from edges, a mapping or a networkx graph."
         )
     if isinstance(graph, PrecomputedGrid) and parameters.get("certify") == "statistical":
         raise ValueError(NO_DRAWS)  # here, before a cross-validation has done its work
@@ -75,3 +76,8 @@ def refuse_graph(what: str) -> NoReturn:
         f"{what} speaks of columns, and this model was fitted on a graph of kernels, which has "
         "none; hull_, terms_ and effects(X) describe it by its nodes."
     )
+
+
+def as_it_is(X: Any) -> Any:
+    """Return what a graph reads for itself."""
+    return X

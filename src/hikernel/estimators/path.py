@@ -12,7 +12,7 @@ from hikernel.bases.design import Design
 from hikernel.bases.parameters import check_integer, check_optional_integer
 from hikernel.engines.protocol import FloatArray
 from hikernel.estimators.choices import choose_bases
-from hikernel.estimators.graph_input import check_graph, check_graph_data
+from hikernel.estimators.graph_input import as_it_is, check_graph, check_graph_data
 from hikernel.estimators.labels import Labels
 from hikernel.estimators.progress import PathProgress
 from hikernel.estimators.validation import (
@@ -59,7 +59,8 @@ def hkl_path(
     Parameters
     ----------
     X : array-like or data frame of shape (n_samples, n_features)
-        Numbers, booleans and categories, with or without missing values.
+        Numbers, booleans and categories, with or without missing values; rows of the graph, where
+        there is one.
     y : array-like of shape (n_samples,)
         Target, or labels for a classification loss.
     loss : str or Loss, default="squared_error"
@@ -75,7 +76,7 @@ def hkl_path(
         Weights, zero or positive.
     certify : {"none", "auto", "exact", "statistical"}, default="none"
         As for the estimator, but a path does not bound the tail unless asked: that costs seconds
-        per alpha, and is best done for the alpha one keeps.
+        per alpha, and is best done for the alpha one keeps. With a graph every model is certified.
     graph, basis, categorical, degree, max_order, weight_base, root_weight, search, max_kernels, \
 tol, time_budget
         As for the estimator; ``time_budget`` is for the whole path.
@@ -123,7 +124,7 @@ tol, time_budget
         rows, y, weights = check_graph_data(
             graph, X, y, sample_weight, labels=labelled, estimator=None
         )
-        names, read = [], _as_it_is
+        names, read = [], as_it_is
     else:
         data = check_training_data(X, y, sample_weight, categorical, labels=labelled)
         rows, y, weights = data.X, data.y, data.weights
@@ -154,8 +155,3 @@ tol, time_budget
     with PathProgress(len(grid), enabled=verbose > 0) as progress:
         path = compute_path(problem, grid, settings, names, respond, progress)
     return replace(path, read=read)
-
-
-def _as_it_is(X: Any) -> Any:
-    """Return what a graph reads for itself."""
-    return X

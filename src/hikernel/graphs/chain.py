@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
+from hikernel.graphs.grid import check_weight_base
 from hikernel.graphs.kernel_design import KernelDesign
 from hikernel.graphs.kernel_graph import KernelGraph
 from hikernel.graphs.pyramid import PyramidMatch
-from hikernel.graphs.rows import check_rows
+from hikernel.graphs.rows import check_items
 from hikernel.graphs.weisfeiler_lehman import WeisfeilerLehman
 
 __all__ = ["ChainGraph", "pyramid_match", "weisfeiler_lehman"]
@@ -26,7 +29,9 @@ class ChainGraph:
     Parameters
     ----------
     name : str
-        What it is a chain of, for messages.
+        How it was made.
+    items : str
+        What a row is, for messages.
     kernels : callable
         Training rows to a mapping from the nodes, coarse first, to functions k(X, Z).
     weight_base : float
@@ -34,13 +39,16 @@ class ChainGraph:
     """
 
     def __init__(
-        self, name: str, kernels: Callable[[Any], Mapping[str, Kernel]], weight_base: float
+        self,
+        name: str,
+        items: str,
+        kernels: Callable[[Any], Mapping[str, Kernel]],
+        weight_base: float,
     ) -> None:
-        if not weight_base > 0.0:
-            raise ValueError(f"weight_base must be above 0, got {weight_base!r}.")
+        self._items = items
         self._name = name
         self._kernels = kernels
-        self._weight_base = float(weight_base)
+        self._weight_base = weight_base
 
     def __sklearn_clone__(self) -> ChainGraph:
         """Return itself: nothing changes it."""
@@ -51,7 +59,7 @@ class ChainGraph:
 
     def read(self, X: Any) -> Any:
         """Return X as a list of rows."""
-        return list(check_rows(X))
+        return check_items(X, self._items)
 
     def fit(self, rows: Any) -> KernelDesign:
         """Fit the kernels and compute their Gram matrices."""
@@ -62,7 +70,7 @@ class ChainGraph:
             kernels=kernels,
             weight_base=self._weight_base,
         )
-        return graph.fit(rows)
+        return replace(graph.fit(rows), reader=self.read)
 
 
 def pyramid_match(depth: int, *, normalize: bool = True, weight_base: float = 2.0) -> ChainGraph:
@@ -92,13 +100,9 @@ def pyramid_match(depth: int, *, normalize: bool = True, weight_base: float = 2.
     ['level 0', 'level 1']
     """
     match = PyramidMatch(depth, normalize=normalize)
-
-    def kernels(clouds: Any) -> dict[str, Kernel]:
-        fitted = PyramidMatch(match.depth, normalize=match.normalize).fit(clouds)
-        return {f"level {level}": fitted.kernel(level) for level in range(match.depth + 1)}
-
-    name = f"pyramid_match({depth}, normalize={normalize}, weight_base={weight_base:g})"
-    return ChainGraph(name, kernels, weight_base)
+    base = check_weight_base(weight_base, match.depth)
+    name = f"pyramid_match({depth}, normalize={normalize}, weight_base={base:g})"
+    return ChainGraph(name, "point clouds", partial(_levels, match.depth, normalize), base)
 
 
 def weisfeiler_lehman(
@@ -140,9 +144,17 @@ def weisfeiler_lehman(
     patterns = WeisfeilerLehman(
         depth, normalize=normalize, label=label, degree_labels=degree_labels
     )
+    base = check_weight_base(weight_base, patterns.depth)
+    name = f"weisfeiler_lehman({depth}, normalize={normalize}, weight_base={base:g})"
+    return ChainGraph(name, "graphs", partial(_depths, patterns), base)
 
-    def kernels(graphs: Any) -> dict[str, Kernel]:
-        return {f"depth {h}": patterns.kernel(h) for h in range(patterns.depth + 1)}
 
-    name = f"weisfeiler_lehman({depth}, normalize={normalize}, weight_base={weight_base:g})"
-    return ChainGraph(name, kernels, weight_base)
+def _levels(depth: int, normalize: bool, clouds: Any) -> dict[str, Kernel]:
+    """Return the kernels of all resolutions of the box of some clouds."""
+    fitted = PyramidMatch(depth, normalize=normalize).fit(clouds)
+    return {f"level {level}": fitted.kernel(level) for level in range(depth + 1)}
+
+
+def _depths(patterns: WeisfeilerLehman, graphs: Any) -> dict[str, Kernel]:
+    """Return the kernels of all depths, which do not depend on the training graphs."""
+    return {f"depth {h}": patterns.kernel(h) for h in range(patterns.depth + 1)}

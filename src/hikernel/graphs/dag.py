@@ -7,6 +7,7 @@ lives here; ``kernel_graph`` gives the nodes their kernels.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
+from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from numbers import Real
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 
 from hikernel.engines.protocol import Engine, FloatArray, Vertex
 from hikernel.graphs.exploration import Exploration
+from hikernel.graphs.grid import check_weight_base
 
 __all__ = ["Dag", "parents_of"]
 
@@ -131,18 +133,10 @@ class Dag:
         """The nodes without parents."""
         return [node for node in self.nodes if not self._parents[node]]
 
-    @property
-    def is_flat(self) -> bool:
-        """Whether there is no edge."""
-        return not any(self._parents.values())
-
-    @property
-    def is_forest(self) -> bool:
-        """Whether every node has one parent at most."""
-        return all(len(above) <= 1 for above in self._parents.values())
-
-    def explore(self, engine: Engine, alpha: FloatArray, level: float) -> Exploration:
-        """Score every node of the graph: |a_w|^2 / d_w^2, rounded up."""
+    def explore(
+        self, engine: Engine, alpha: FloatArray, level: float, max_nodes: int | None = None
+    ) -> Exploration:
+        """Score every node of the graph: |a_w|^2 / d_w^2, rounded up; all are in memory anyway."""
         scores = engine.score_squares(self.nodes, alpha, rounded_up=True) / self._array**2
         loud = scores > level
         return Exploration(
@@ -153,18 +147,20 @@ class Dag:
 
     def strongest(self, engine: Engine, alpha: FloatArray) -> Vertex:
         """Return the node with the largest |a_w| over the sum of d over its ancestors."""
-        totals = np.array([np.sum(self.weights(self.ancestors(node))) for node in self.nodes])
-        scores = engine.score_squares(self.nodes, alpha) / totals**2
+        scores = engine.score_squares(self.nodes, alpha) / self._totals**2
         return self.nodes[int(np.argmax(scores))]
+
+    @cached_property
+    def _totals(self) -> FloatArray:
+        """Sum of d over the ancestors of every node."""
+        return np.array([np.sum(self.weights(self.ancestors(node))) for node in self.nodes])
 
     def _checked_weights(self, weights: Any, weight_base: float) -> dict[Any, float]:
         """Return d_v of every node."""
         if weights is None:
-            if not _as_number(weight_base) > 0.0:
-                raise ValueError(f"weight_base must be a number above 0, got {weight_base!r}.")
             deepest = max(self._depths.values())
-            with np.errstate(over="ignore", under="ignore"):
-                powers = np.power(float(weight_base), np.arange(deepest + 1.0)).tolist()
+            weight_base = check_weight_base(weight_base, deepest)
+            powers = np.power(weight_base, np.arange(deepest + 1.0)).tolist()
             found = {node: powers[depth] for node, depth in self._depths.items()}
         else:
             if not isinstance(weights, Mapping):

@@ -11,13 +11,15 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Real
+from typing import Any
 
 import numpy as np
 
 from hikernel.engines.protocol import FloatArray
 from hikernel.graphs.node import ROOT, Node, node_degree
 
-__all__ = ["Grid", "geometric_weights"]
+__all__ = ["Grid", "check_weight_base", "geometric_weights"]
 
 # Products and squares of a few weights must stay in the range of floating point numbers.
 _SMALLEST, _LARGEST = 1e-30, 1e30
@@ -33,6 +35,20 @@ def geometric_weights(max_levels: Sequence[int], base: float) -> tuple[tuple[flo
     with np.errstate(over="ignore"):
         powers = tuple(np.power(float(base), np.arange(highest + 1.0)).tolist())
     return tuple(powers[: q + 1] for q in max_levels)
+
+
+def check_weight_base(weight_base: Any, depth: int) -> float:
+    """Return the factor by which weights grow, or say that it is none or grows too large."""
+    number = isinstance(weight_base, Real) and not isinstance(weight_base, bool)
+    if not (number and 0.0 < float(weight_base) < math.inf):
+        raise ValueError(f"weight_base must be a number above 0, got {weight_base!r}.")
+    reach = depth * abs(math.log10(float(weight_base)))
+    if reach > math.log10(_LARGEST):
+        raise ValueError(
+            f"With weight_base={weight_base!r} the weights of depth {depth} leave the range from "
+            f"{_SMALLEST:g} to {_LARGEST:g}; bring it nearer to 1, or make the graph less deep."
+        )
+    return float(weight_base)
 
 
 @dataclass(frozen=True)

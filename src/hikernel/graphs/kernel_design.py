@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -39,12 +39,15 @@ class KernelDesign:
         Features and Gram matrices of these rows.
     support : ndarray of int, optional
         The training rows that a model is fitted on; all by default.
+    reader : callable, optional
+        Turns new rows of a user into what the source takes; its own ``read`` by default.
     """
 
     source: KernelGraph
     rows: Any
     store: BlockEngine
     support: NDArray[np.intp] | None = None
+    reader: Callable[[Any], Any] | None = None
 
     @property
     def graph(self) -> Dag:
@@ -64,7 +67,7 @@ class KernelDesign:
         """Return the sum of the nodes' functions on training rows or new ones."""
         if isinstance(X, TrainingRows):
             return self.store.predict(nodes, coef, X.positions, self._support)
-        new = X if isinstance(X, Mapping) else self.source.read(X)
+        new = X if isinstance(X, Mapping) else (self.reader or self.source.read)(X)
         out, start = np.zeros((self._n_new(nodes, new), *coef.shape[1:])), 0
         for node in nodes:
             width = self._width(node)
@@ -79,7 +82,7 @@ class KernelDesign:
                 raise ValueError(
                     f"{node!r} is given by a kernel, which has no columns; give the graph features."
                 )
-        new = X if isinstance(X, Mapping) else self.source.read(X)
+        new = X if isinstance(X, Mapping) else (self.reader or self.source.read)(X)
         return {node: self.source.block(node, new) for node in nodes}
 
     def terms(self, nodes: Sequence[Vertex], names: Sequence[str]) -> dict[str, list[Any]]:
@@ -126,6 +129,9 @@ class KernelDesign:
                 f"X is a mapping from nodes to matrices but lacks {missing[0]!r}; predictions need "
                 "every node of hull_ with a norm above zero."
             )
+        unknown = [node for node in new if node not in self.graph]
+        if unknown:
+            raise ValueError(f"X has a matrix for {unknown[0]!r}, which is no node of the graph.")
         sizes = {node: len(np.atleast_1d(new[node])) for node in new}
         if not sizes:
             raise ValueError("X is an empty mapping; give the matrices of the nodes in hull_.")

@@ -13,20 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hikernel.engines.block_engine import BlockEngine
-from hikernel.engines.kernels import DenseGram
+from hikernel.engines.kernels import WORKING_COPIES, DenseGram
 from hikernel.engines.memory import MemoryPlan, require_memory
 from hikernel.engines.protocol import Vertex
-from hikernel.graphs.checks import as_numbers, as_square, check_block, check_gram
+from hikernel.graphs.checks import as_kernels, as_numbers, check_block, kernel_dtype
 from hikernel.graphs.dag import Dag, parents_of
 from hikernel.graphs.kernel_design import KernelDesign
 from hikernel.graphs.rows import check_positions, check_rows
 
 __all__ = ["KernelGraph"]
-
-_WORKING_COPIES = 4
-"""Matrices of n x n in float64 that a solve holds: the system, its factor, and room to add up."""
-
-_DTYPES = {None: None, "float32": np.float32, "float64": np.float64}
 
 
 class KernelGraph:
@@ -47,9 +42,9 @@ class KernelGraph:
     kernels : mapping of node to callable, optional
         k(X, Z) -> array of shape (len(X), len(Z)), symmetric and positive semidefinite.
     features : mapping of node to callable, list of columns, or array, optional
-        phi(X) -> array of shape (len(X), r) or (len(X),); names or positions of columns of X; or
-        the features of N items as an array of shape (N, r). The kernel is that of the features as
-        they are, neither centred nor scaled.
+        phi(X) -> array of shape (len(X), r) or (len(X),); a list of names or positions of columns
+        of X; or the features of N items as an array of shape (N, r) or (N,). The kernel is that of
+        the features as they are, neither centred nor scaled.
     grams : mapping of node to array of shape (N, N), optional
         Gram matrices of N items.
     weights : mapping of node to float, optional
@@ -59,7 +54,8 @@ class KernelGraph:
     dtype : {None, "float32", "float64"}, default=None
         How Gram matrices are kept: as given by default, where kernel functions give float64.
         "float32" halves the memory and rounds the kernels to seven digits; all sums and
-        products are in float64 either way.
+        products are in float64 either way. What rounding may have taken from their smallest
+        eigenvalues is added to the diagonal, so that certificates speak of kernels.
 
     Notes
     -----
@@ -104,9 +100,8 @@ class KernelGraph:
         weight_base: float = 2.0,
         dtype: str | None = None,
     ) -> None:
-        if dtype not in _DTYPES:
-            raise ValueError(f'dtype must be None, "float32" or "float64", got {dtype!r}.')
-        self._dtype = _DTYPES[dtype]
+        self._dtype = dtype
+        self._itemsize = (kernel_dtype(dtype) or np.dtype(np.float64)).itemsize
         for name, given in (("kernels", kernels), ("features", features), ("grams", grams)):
             if not isinstance(given, Mapping | None):
                 raise ValueError(
@@ -114,14 +109,13 @@ class KernelGraph:
                 )
         self._kernels = dict(kernels or {})
         self._features = {v: _as_features(v, spec) for v, spec in (features or {}).items()}
-        self._grams = {node: self._as_gram(node, K) for node, K in (grams or {}).items()}
+        self._grams = as_kernels(grams or {}, None, dtype)
         nodes = [*self._kernels, *self._features, *self._grams]
         if not nodes:
             raise ValueError("The graph has no kernels; give its nodes kernels, features or grams.")
         self.dag = Dag(self._parents(edges, nodes), weights, weight_base=weight_base)
         self._check_functions()
         self._items = self._n_items()
-        self._checked = False
 
     def __sklearn_clone__(self) -> KernelGraph:
         """Return itself: nothing changes it, and its matrices may be large."""
@@ -141,7 +135,7 @@ class KernelGraph:
     def plan(self, n_rows: int) -> MemoryPlan:
         """Return what a fit on some rows takes, before anything is computed.
 
-        Feature maps are not counted: how many columns they have is known once they are called.
+        Feature functions are not counted: how many columns they have is known once they are called.
 
         Examples
         --------
@@ -150,35 +144,33 @@ class KernelGraph:
         >>> f"{plan.kept / 2**30:.2f} GiB", f"{plan.working / 2**30:.2f} GiB"
         ('12.50 GiB', '0.50 GiB')
         """
-        itemsize = np.dtype(self._dtype or np.float64).itemsize
-        computed = len(self._kernels) * n_rows**2 * itemsize
+        computed = len(self._kernels) * n_rows**2 * self._itemsize
+        arrays = [spec for spec in self._features.values() if isinstance(spec, np.ndarray)]
+        columns = 8 * n_rows * sum(spec.shape[1] for spec in arrays)
         given = sum(gram.nbytes for gram in self._grams.values())
+        given += sum(spec.nbytes for spec in arrays)
         wide = bool(self._kernels) or bool(self._grams)
-        working = 8 * _WORKING_COPIES * n_rows**2 if wide else 0
-        return MemoryPlan(kept=computed + given, working=working, to_take=computed + working)
+        working = 8 * WORKING_COPIES * n_rows**2 if wide else 0
+        fresh = computed + columns
+        return MemoryPlan(kept=fresh + given, working=working, to_take=fresh + working)
 
     def fit(self, rows: Any) -> KernelDesign:
         """Compute what the nodes are on training rows (as ``read`` returns them)."""
         n = len(rows)
         require_memory(
             -(-self.plan(n).to_take // 8),
-            f"The Gram matrices of {len(self._kernels)} kernel functions on {n} rows, with room to "
-            "work,",
+            f"The Gram matrices of {len(self._kernels)} kernel functions, and the arrays of "
+            f"features, on {n} rows, with room to work,",
             'Use fewer rows or kernels, or dtype="float32"; plan(n_rows) tells what it takes.',
         )
-        if not self._checked:
-            for node, gram in self._grams.items():
-                check_gram(node, gram, len(gram))
-            self._checked = True
         grams: dict[Vertex, DenseGram] = {}
         for node, kernel in self._kernels.items():
-            gram = as_numbers(node, _called(node, kernel, rows, rows))
-            check_gram(node, gram, n)
-            grams[node] = DenseGram(np.ascontiguousarray(gram, dtype=self._dtype or np.float64))
+            computed = _called(node, kernel, rows, rows)
+            grams |= as_kernels({node: computed}, n, self._dtype or "float64")
         whole = self._items is not None and np.array_equal(rows, np.arange(self._items))
-        for node, given in self._grams.items():
-            grams[node] = DenseGram(given) if whole else DenseGram(given, rows, rows)
-        blocks = {node: self._block(node, rows) for node in self._features}
+        for node, gram in self._grams.items():
+            grams[node] = gram if whole else gram.restricted(rows)
+        blocks = {node: self._block(node, rows, whole=whole) for node in self._features}
         return KernelDesign(self, rows, BlockEngine(blocks, grams, np.ones(n)))
 
     def block(self, node: Vertex, X: Any) -> NDArray[np.float64]:
@@ -190,12 +182,12 @@ class KernelGraph:
     def cross_gram(self, node: Vertex, X: Any, training: Any) -> NDArray[np.float64]:
         """Return the kernel of a node between new rows and training rows."""
         if isinstance(X, Mapping):
-            cross = as_numbers(node, X[node])
+            cross = as_numbers(repr(node), X[node])
             rows = len(cross) if cross.ndim else "n_new"
         elif node in self._grams:
-            return np.asarray(self._grams[node][np.ix_(X, training)], dtype=np.float64)
+            return self._grams[node].restricted(X, training).chunk(slice(0, len(X)))
         else:
-            cross = as_numbers(node, _called(node, self._kernels[node], X, training))
+            cross = as_numbers(repr(node), _called(node, self._kernels[node], X, training))
             rows = len(X)
         if cross.shape != (rows, len(training)):
             raise ValueError(
@@ -205,10 +197,6 @@ class KernelGraph:
         if not np.all(np.isfinite(cross)):
             raise ValueError(f"The kernel of {node!r} on new rows has entries that are not finite.")
         return np.asarray(cross, dtype=np.float64)
-
-    def _as_gram(self, node: Vertex, K: Any) -> NDArray[Any]:
-        gram = as_square(node, K)
-        return gram if self._dtype is None else np.asarray(gram, dtype=self._dtype)
 
     def _parents(self, edges: Any, nodes: list[Any]) -> dict[Any, list[Any]]:
         seen: set[Any] = set()
@@ -239,7 +227,7 @@ class KernelGraph:
 
     def _n_items(self) -> int | None:
         """Return how many items the matrices have; None where there are none."""
-        sizes = {node: len(gram) for node, gram in self._grams.items()}
+        sizes = {node: gram.n_rows for node, gram in self._grams.items()}
         for node, spec in self._features.items():
             if isinstance(spec, np.ndarray):
                 sizes[node] = len(spec)
@@ -254,12 +242,12 @@ class KernelGraph:
                 )
         return n
 
-    def _block(self, node: Vertex, rows: Any) -> NDArray[np.float64]:
+    def _block(self, node: Vertex, rows: Any, *, whole: bool = False) -> NDArray[np.float64]:
         spec = self._features[node]
         if callable(spec):
             found = _called(node, spec, rows)
         elif isinstance(spec, np.ndarray):
-            found = spec[rows]
+            return spec if whole else spec[rows]
         else:
             found = _columns(node, spec, rows)
         return check_block(node, found, len(rows))
@@ -275,9 +263,8 @@ def _as_features(node: Vertex, spec: Any) -> Any:
         found = np.asarray(spec)
     except ValueError:  # rows of different lengths
         found = np.empty(())
-    if found.ndim == 2 or (
-        found.size and found.ndim == 1 and np.issubdtype(found.dtype, np.floating)
-    ):
+    is_array = isinstance(spec, np.ndarray) or np.issubdtype(found.dtype, np.floating)
+    if found.ndim == 2 or (found.ndim == 1 and found.size and is_array):
         return check_block(node, found, None)
     if found.size and found.ndim == 1:
         return list(spec)
@@ -299,7 +286,8 @@ def _called(node: Vertex, function: Callable[..., Any], *rows: Any) -> Any:
 def _columns(node: Vertex, listed: list[Any], X: Any) -> NDArray[Any]:
     """Return some columns of a table."""
     try:
-        if hasattr(X, "columns") and all(isinstance(name, str) for name in listed):
+        # Of a frame, names come first; whole numbers that are no names are positions.
+        if hasattr(X, "columns") and set(listed) <= set(X.columns):
             return np.asarray(X[listed])
         return np.asarray(X)[:, listed]
     except (KeyError, IndexError, TypeError, ValueError) as error:

@@ -14,19 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hikernel.engines.gram_grid_engine import GramGridEngine
-from hikernel.engines.kernels import DenseGram
-from hikernel.engines.memory import require_memory
-from hikernel.graphs.checks import as_square, check_gram
+from hikernel.engines.kernels import WORKING_COPIES, DenseGram
+from hikernel.engines.memory import MemoryPlan, require_memory
+from hikernel.graphs.checks import as_kernels, kernel_dtype
 from hikernel.graphs.grid import Grid, geometric_weights
 from hikernel.graphs.precomputed_design import PrecomputedDesign
 from hikernel.graphs.rows import check_positions
 
 __all__ = ["PrecomputedGrid"]
-
-_WORKING_COPIES = 4
-"""Matrices of n x n in float64 that a solve holds: the system, its factor, and room to add up."""
-
-_DTYPES = {None: None, "float32": np.float32, "float64": np.float64}
 
 
 class PrecomputedGrid:
@@ -110,25 +105,25 @@ class PrecomputedGrid:
         max_order: int | None = None,
         dtype: str | None = None,
     ) -> None:
-        if dtype not in _DTYPES:
-            raise ValueError(f'dtype must be None, "float32" or "float64", got {dtype!r}.')
+        kernel_dtype(dtype)
         _check_numbers(weight_base, root_weight, max_order)
         listed = _listed(levels)
         self.names = _names(names, len(listed))
-        found: dict[tuple[int, int], NDArray[Any]] = {}
+        found: dict[tuple[int, int], Any] = {}
         for m, variable in enumerate(listed):
             if not variable:
                 raise ValueError(f"{self.names[m]!r} has no levels; give it a Gram matrix or more.")
             for j, gram in enumerate(variable, start=1):
-                found[m, j] = as_square(self.level_name((m, j)), gram)
-        self._items = self._n_items(found)
-        self._grams = _converted(found, _DTYPES[dtype])
+                found[m, j] = gram
+        self._grams = as_kernels(found, None, dtype, name=lambda pair: repr(self.level_name(pair)))
+        self._items = self._grams[0, 1].n_rows
+        if self._items == 0:
+            raise ValueError("The Gram matrices have no rows.")
         self.grid = Grid(
             geometric_weights([len(variable) for variable in listed], weight_base),
             float(root_weight),
             None if max_order is None else int(max_order),
         )
-        self._checked = False
 
     def __sklearn_clone__(self) -> PrecomputedGrid:
         """Return itself: nothing changes it, and its matrices may be large."""
@@ -144,45 +139,33 @@ class PrecomputedGrid:
         """Return row numbers as an array of shape (n,)."""
         return check_positions(X, self._items, "the matrices of the grid")
 
+    def plan(self, n_rows: int) -> MemoryPlan:
+        """Return what a fit on some rows takes besides the matrices that were given."""
+        kept = sum(gram.nbytes for gram in self._grams.values())
+        working = 8 * WORKING_COPIES * n_rows**2
+        return MemoryPlan(kept=kept, working=working, to_take=working)
+
     def fit(self, rows: NDArray[np.intp]) -> PrecomputedDesign:
-        """Check the matrices, once, and lay out training rows (as ``read`` returns them)."""
+        """Lay out training rows (as ``read`` returns them)."""
         n = len(rows)
         require_memory(
-            _WORKING_COPIES * n * n,
+            self.plan(n).to_take // 8,
             f"Solving on {n} rows of Gram matrices",
             "Use fewer rows.",
         )
-        if not self._checked:
-            for pair, gram in self._grams.items():
-                check_gram(self.level_name(pair), gram, self._items)
-                self._grams[pair] = _symmetric(gram)
-            self._checked = True
         whole = np.array_equal(rows, np.arange(self._items))
         levels: list[list[DenseGram]] = [[] for _ in self.names]
         for (m, _), gram in self._grams.items():
-            levels[m].append(DenseGram(gram) if whole else DenseGram(gram, rows, rows))
+            levels[m].append(gram if whole else gram.restricted(rows))
         return PrecomputedDesign(self, rows, GramGridEngine(levels, np.ones(n)))
 
-    def gram(self, pair: tuple[int, int]) -> NDArray[Any]:
+    def gram(self, pair: tuple[int, int]) -> DenseGram:
         """Return the (N, N) matrix of a variable and level."""
         return self._grams[pair]
 
     def level_name(self, pair: tuple[int, int]) -> str:
         """Return a variable and level in words, for messages."""
         return f"{self.names[pair[0]]} level {pair[1]}"
-
-    def _n_items(self, grams: dict[tuple[int, int], NDArray[Any]]) -> int:
-        """Return N, on which all matrices must agree."""
-        first, n = next((self.level_name(pair), len(gram)) for pair, gram in grams.items())
-        for pair, gram in grams.items():
-            if len(gram) != n:
-                raise ValueError(
-                    f"The Gram matrix of {self.level_name(pair)!r} has {len(gram)} rows and that "
-                    f"of {first!r} {n}; all must be of the same items."
-                )
-        if n == 0:
-            raise ValueError("The Gram matrices have no rows.")
-        return n
 
 
 def _listed(levels: Any) -> list[list[Any]]:
@@ -226,25 +209,3 @@ def _check_numbers(weight_base: Any, root_weight: Any, max_order: Any) -> None:
     whole = isinstance(max_order, Integral) and not isinstance(max_order, bool)
     if max_order is not None and not (whole and max_order >= 1):
         raise ValueError(f"max_order must be an integer from 1 on or None, got {max_order!r}.")
-
-
-def _converted(
-    grams: dict[tuple[int, int], NDArray[Any]], dtype: Any
-) -> dict[tuple[int, int], NDArray[Any]]:
-    """Return the matrices in one type, copied only where it is another."""
-    if dtype is None:
-        return grams
-    copied = sum(gram.size for gram in grams.values() if gram.dtype != dtype)
-    require_memory(
-        copied * np.dtype(dtype).itemsize // 8,
-        f"{len(grams)} Gram matrices in another type",
-        "Give them in the type that is to be kept, or use dtype=None.",
-    )
-    return {pair: gram.astype(dtype, copy=False) for pair, gram in grams.items()}
-
-
-def _symmetric(gram: NDArray[Any]) -> NDArray[Any]:
-    """Return a matrix that rounding has left not quite symmetric as one that is."""
-    if np.array_equal(gram, gram.T):
-        return gram
-    return np.asarray(0.5 * (gram + gram.T), dtype=gram.dtype)

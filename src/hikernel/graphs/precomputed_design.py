@@ -80,7 +80,7 @@ class PrecomputedDesign:
             grams, n_new = self._cross_grams(X, wanted, len(columns))
         else:
             rows = self.rows[X.positions] if isinstance(X, TrainingRows) else self.source.read(X)
-            grams = {pair: DenseGram(self.source.gram(pair), rows, columns) for pair in wanted}
+            grams = {pair: self.source.gram(pair).restricted(rows, columns) for pair in wanted}
             n_new = len(rows)
         out, start = np.zeros((n_new, *coef.shape[1:])), 0
         for node in nodes:

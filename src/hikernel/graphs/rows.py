@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import _safe_indexing
 
-__all__ = ["TrainingRows", "check_positions", "check_rows", "take"]
+__all__ = ["TrainingRows", "check_items", "check_positions", "check_rows", "take"]
 
 IndexArray = NDArray[np.intp]
 
@@ -43,6 +43,28 @@ def check_rows(X: Any) -> Any:
     return X
 
 
+def check_items(X: Any, what: str) -> list[Any]:
+    """Return the rows of a list, a series, or a table of one column as a list.
+
+    Parameters
+    ----------
+    X : sequence
+        The rows.
+    what : str
+        What a row is, for messages.
+    """
+    is_table = hasattr(X, "columns") or (isinstance(X, np.ndarray) and X.dtype.kind in "OUS")
+    shape: tuple[int, ...] = tuple(getattr(X, "shape", ()))
+    if is_table and len(shape) == 2:
+        if shape[1] != 1:
+            raise ValueError(
+                f"X must be a list of {what}, one a row, got a table of shape {shape}; pass the "
+                "column that holds them."
+            )
+        X = np.asarray(X, dtype=object)[:, 0]
+    return list(check_rows(X))
+
+
 def take(X: Any, rows: IndexArray) -> Any:
     """Return some rows of X, of the same kind."""
     return _safe_indexing(X, rows)
@@ -53,6 +75,8 @@ def check_positions(X: Any, n_items: int, what: str) -> IndexArray:
     found = np.asarray(X)
     if found.ndim == 2 and found.shape[1] == 1:
         found = found[:, 0]
+    if found.size == 0:
+        raise ValueError("X has no rows.")
     numbers = found.ndim == 1 and np.issubdtype(found.dtype, np.number) and len(found) > 0
     if not numbers or not np.all(found == np.floor(found)):
         raise ValueError(

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from hikernel.engines.column_engine import ColumnEngine
 from hikernel.engines.protocol import FloatArray
 from hikernel.graphs.exploration import Exploration
-from hikernel.graphs.grid import geometric_weights
-from hikernel.graphs.rows import TrainingRows, check_rows
+from hikernel.graphs.grid import check_weight_base, geometric_weights
+from hikernel.graphs.rows import TrainingRows, check_items
 from hikernel.graphs.substring_index import SubstringIndex
 
 __all__ = ["FittedSubstrings", "SubstringDesign", "SubstringGraph"]
@@ -57,11 +57,11 @@ class SubstringGraph:
             raise ValueError(f"max_length must be a whole number, got {max_length!r}.")
         if max_length < 1:
             raise ValueError(f"max_length must be at least 1, got {max_length!r}.")
-        if not weight_base > 0.0:
-            raise ValueError(f"weight_base must be above 0, got {weight_base!r}.")
+        if not isinstance(binary, (bool, np.bool_)):
+            raise ValueError(f"binary must be True or False, got {binary!r}.")
         self.max_length = int(max_length)
-        self.binary = binary
-        self.weight_base = float(weight_base)
+        self.binary = bool(binary)
+        self.weight_base = check_weight_base(weight_base, self.max_length - 1)
 
     def __sklearn_clone__(self) -> SubstringGraph:
         """Return itself: nothing changes it."""
@@ -75,9 +75,7 @@ class SubstringGraph:
 
     def read(self, X: Any) -> list[str]:
         """Return X as a list of strings."""
-        if np.ndim(X) == 2 and np.shape(X)[1] == 1:
-            X = np.asarray(X)[:, 0]
-        rows = list(check_rows(X))
+        rows = check_items(X, "strings")
         for i, row in enumerate(rows):
             if not isinstance(row, str):
                 raise ValueError(
@@ -132,11 +130,13 @@ class FittedSubstrings:
         """Return the union of the ancestors of the nodes."""
         return {above for node in nodes for above in self.index.ancestors(node)}
 
-    def explore(self, engine: ColumnEngine, alpha: FloatArray, level: float) -> Exploration:
+    def explore(
+        self, engine: ColumnEngine, alpha: FloatArray, level: float, max_nodes: int | None = None
+    ) -> Exploration:
         """Return the nodes above a level and a bound on all others, by branch and bound."""
         every = np.zeros((self.index.n_rows, *alpha.shape[1:]))
         every[engine.rows] = alpha
-        return self.index.explore(every, level, self._by_length)
+        return self.index.explore(every, level, self._by_length, max_nodes=max_nodes)
 
     def strongest(self, engine: ColumnEngine, alpha: FloatArray) -> str:
         """Return the node with the largest |a_w| over the weight of its ancestors, nearly.

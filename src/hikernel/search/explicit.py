@@ -26,7 +26,9 @@ __all__ = ["SupportsExplore", "explicit_search"]
 class SupportsExplore(SupportsHulls, Protocol):
     """A graph whose nodes can be scored one and all."""
 
-    def explore(self, engine: Any, alpha: FloatArray, level: float) -> Exploration:
+    def explore(
+        self, engine: Any, alpha: FloatArray, level: float, max_nodes: int | None
+    ) -> Exploration:
         """Return the nodes with |a_w|^2 / d_w^2 above a level, and a bound on all others."""
         ...
 
@@ -89,7 +91,8 @@ class _Explicit(HullSearch[HullProblem]):
     def _bound(self, solved: SolvedHull) -> TailBound:
         """Bound everything outside J, and name what violates."""
         graph: Any = self._problem.graph
-        found = graph.explore(self._problem.engine, solved.dual.alpha, solved.level)
+        most = self._budget.max_explored
+        found = graph.explore(self._problem.engine, solved.dual.alpha, solved.level, most)
         inside = set(solved.problem.nodes)
         loud = {node: score for node, score in found.loud.items() if node not in inside}
         violators = self._unsettled(solved, loud)
@@ -102,7 +105,11 @@ class _Explicit(HullSearch[HullProblem]):
         return TailBound(
             value=value,
             kind="exact",
-            reason="Every kernel outside the hull is bounded by its own score.",
+            reason=(
+                "Every kernel outside the hull is bounded by its own score."
+                if found.quiet <= solved.level
+                else f"The proof may explore {most} kernels at most."
+            ),
             n_explored=max(0, found.n_explored - len(inside)),
             violators=violators,
         )

@@ -9,6 +9,7 @@ from hikernel.selection.refit import (
     comparable_refits,
     refit,
     refit_is_possible,
+    too_many_kernel_rows,
 )
 from hikernel.selection.training import SearchSettings, TrainingProblem
 
@@ -29,4 +30,5 @@ __all__ = [
     "cross_validate",
     "refit",
     "refit_is_possible",
+    "too_many_kernel_rows",
 ]

@@ -166,7 +166,9 @@ def cross_validate(
         delayed(_one_fold)(problem, list(alphas), settings, fold, list(refits), score)
         for fold in folds
     )
-    parts = Parallel(n_jobs=n_jobs)(jobs)
+    # Processes would each be handed all Gram matrices; threads read the same ones.
+    prefer = "threads" if problem.engine.has_kernels else None
+    parts = Parallel(n_jobs=n_jobs, prefer=prefer)(jobs)
     reached = min(scores.shape[1] for scores, _ in parts)
     return CrossValidation(
         alphas=np.array(alphas[:reached], dtype=float),

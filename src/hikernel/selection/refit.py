@@ -30,13 +30,19 @@ from hikernel.engines.kernels import KernelOperator
 from hikernel.engines.protocol import Engine, FloatArray, Node, Vertex
 from hikernel.engines.threads import one_blas_thread
 from hikernel.graphs import Grid, node_degree
-from hikernel.graphs.kernel_design import KernelDesign
 from hikernel.losses.base import row_sums
 from hikernel.selection.model import FittedDesign, TermModel
 from hikernel.selection.ridge import RidgeFit, fit_ridge
 from hikernel.selection.training import TrainingProblem, term_variances
 
-__all__ = ["REFITS", "Fitted", "comparable_refits", "refit", "refit_is_possible"]
+__all__ = [
+    "REFITS",
+    "Fitted",
+    "comparable_refits",
+    "refit",
+    "refit_is_possible",
+    "too_many_kernel_rows",
+]
 
 _LEAST_SHARE = 1e-3
 """Share of the explained variance from which on a variable counts as selected."""
@@ -83,18 +89,15 @@ def refit_is_possible(problem: TrainingProblem) -> bool:
 
 def comparable_refits(problem: TrainingProblem) -> list[str | None]:
     """Return the refits that cross-validation compares: those of variables need variables."""
-    if not refit_is_possible(problem) or _too_many_kernel_rows(problem):
+    if not refit_is_possible(problem) or too_many_kernel_rows(problem):
         return [None]
     return [None, "ridge", "variables"] if problem.bases else [None, "ridge"]
 
 
-def _too_many_kernel_rows(problem: TrainingProblem) -> bool:
-    """Whether all rows have no ridge refit where folds, which have fewer, might."""
-    design = problem.design
-    wide = isinstance(design, KernelDesign) and not all(
-        map(design.store.has_block, design.graph.nodes)
-    )
-    return wide and problem.engine.n_rows > _MOST_HULL_FEATURES // _n_outputs(problem)
+def too_many_kernel_rows(problem: TrainingProblem) -> bool:
+    """Whether there are too many rows for a refit of nodes that are known by Gram matrices."""
+    most = _MOST_HULL_FEATURES // _n_outputs(problem)
+    return problem.engine.has_kernels and problem.engine.n_rows > most
 
 
 def refit(name: str | None, problem: TrainingProblem, model: TermModel) -> Fitted | None:
