@@ -4,14 +4,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test lint format bench clean
+.PHONY: help demo test lint format bench reproduce clean
 
 help:
 	@echo "make demo    fit a model on data with a known truth and look at it"
 	@echo "make test    all tests, with coverage"
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff reformat the code"
-	@echo "make bench   speed, growth, memory, recovery, predict, regression, classification (half a day)"
+	@echo "make bench   speed, growth, memory, recovery, predict, graphs, consistency, errors (half a day)"
+	@echo "make reproduce  the tables and the figure of the paper (hours; goes on where it was stopped)"
 	@echo "make clean   remove the virtual environment and caches"
 
 $(BIN)/python:
@@ -47,7 +48,7 @@ format: $(VENV)/.lint
 	$(BIN)/ruff format .
 
 $(VENV)/.bench: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,bench]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,bench,plot]'
 	@touch $@ $(VENV)/.core $(VENV)/.test
 
 bench: $(VENV)/.bench
@@ -59,10 +60,21 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/recovery.py
 	$(BIN)/python benchmarks/classification.py --speed
 	$(BIN)/python benchmarks/predict.py
+	$(BIN)/python benchmarks/graphs.py
+	$(BIN)/python benchmarks/consistency.py
 	$(BIN)/python benchmarks/regression.py --speed
 	$(BIN)/python benchmarks/defaults.py --n-jobs 2
 	-$(BIN)/python benchmarks/classification.py --n-jobs 2
 	$(BIN)/python benchmarks/regression.py --n-jobs 2
+
+# HIKERNEL_DATA names the folder of the data sets; results are kept in results/ and reused.
+$(VENV)/.plot: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plot]'
+	@touch $@ $(VENV)/.core
+
+JOBS ?= 2
+reproduce: $(VENV)/.plot
+	OPENBLAS_NUM_THREADS=1 $(BIN)/hikernel reproduce all --n-jobs $(JOBS)
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

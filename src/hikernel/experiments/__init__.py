@@ -1,1 +1,1 @@
-"""Data with a known truth, the demonstration, and (in time) the experiments of the paper."""
+"""Data with a known truth, the demonstration, and the experiments of the paper."""

@@ -1,0 +1,198 @@
+"""The data of the tables: from a folder, from OpenML, or by formula.
+
+The repository carries no data. A file that is missing is an error that says what it is, where it
+comes from and how to name the folder.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hikernel.engines.protocol import FloatArray
+from hikernel.experiments.synthetic import draw_figure_data, make_ringnorm, make_twonorm
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "CLASSIFICATION",
+    "FOLDER_VARIABLE",
+    "REGRESSION",
+    "DataError",
+    "Dataset",
+    "data_folder",
+    "load",
+]
+
+Task = Literal["regression", "classification"]
+
+FOLDER_VARIABLE: Final = "HIKERNEL_DATA"
+
+REGRESSION: Final = (
+    "abalone",
+    "bank-32fh",
+    "bank-32fm",
+    "bank-32nh",
+    "bank-32nm",
+    "boston",
+    "pumadyn-32fh",
+    "pumadyn-32fm",
+    "pumadyn-32nh",
+    "pumadyn-32nm",
+)
+CLASSIFICATION: Final = ("mushrooms", "ringnorm", "spambase", "twonorm", "magic04")
+GENERATED: Final = {"twonorm": make_twonorm, "ringnorm": make_ringnorm}
+
+_SOURCES: Final = {
+    "abalone": "UCI Machine Learning Repository, Abalone: 4,177 rows, 8 columns; rings",
+    "boston": "StatLib / UCI, Housing: 506 rows, 13 columns; MEDV",
+    "mushrooms": "UCI, Mushroom: 8,124 rows, 22 categories; e or p",
+    "spambase": "UCI, Spambase: 4,601 rows, 57 columns; 1 = spam",
+    "magic04": "UCI, MAGIC Gamma Telescope: 19,020 rows, 10 columns; g or h",
+    "twonorm": "Delve / KEEL, twonorm: 7,400 rows, 20 columns; 0 or 1",
+    "ringnorm": "Delve / KEEL, ringnorm: 7,400 rows, 20 columns; 0 or 1",
+} | {
+    f"{family}-32{kind}": f"Delve archive, {family}-32{kind}: 8,192 rows, 32 columns"
+    for family in ("bank", "pumadyn")
+    for kind in ("fh", "fm", "nh", "nm")
+}
+
+_OPENML: Final = {
+    # Names and versions on OpenML. Of the Delve families it has two: its puma32H is pumadyn-32nm.
+    "abalone": ("abalone", 1),
+    "boston": ("boston", 1),
+    "bank-32nh": ("bank32nh", 1),
+    "pumadyn-32nm": ("puma32H", 1),
+    "mushrooms": ("mushroom", 1),
+    "spambase": ("spambase", 1),
+    "magic04": ("MagicTelescope", 1),
+    "twonorm": ("twonorm", 1),
+    "ringnorm": ("ringnorm", 1),
+}
+
+_FIGURE_NAME = re.compile(r"synthetic-(plain|rotated)-(\d+)")
+
+
+class DataError(FileNotFoundError):
+    """A data set that is not where it was looked for; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A table with a target.
+
+    Attributes
+    ----------
+    name : str
+        As in the paper.
+    task : {"regression", "classification"}
+        What the target is.
+    frame : pandas.DataFrame of shape (n, columns)
+        The columns as read.
+    X : ndarray of shape (n, p)
+        The same as numbers, with an indicator for every category: the paper's p.
+    y : ndarray of shape (n,)
+        Numbers, or labels 0 and 1.
+    n_train : int or None
+        Rows for training, the first ones; None where they are drawn by the protocol.
+    """
+
+    name: str
+    task: Task
+    frame: pd.DataFrame
+    X: FloatArray
+    y: NDArray[np.float64]
+    n_train: int | None = None
+
+    @classmethod
+    def from_frame(cls, name: str, task: Task, frame: pd.DataFrame) -> Dataset:
+        """Take the column ``target`` out of a table and turn categories into indicators."""
+        import pandas as pd
+
+        target = frame["target"].to_numpy()
+        frame = frame.drop(columns="target")
+        if task == "classification":
+            labels = np.unique(target)
+            if len(labels) != 2:
+                raise ValueError(f"{name} has {len(labels)} classes, the tables have two.")
+            target = target == labels[1]
+        numbers = pd.get_dummies(frame).to_numpy(dtype=np.float64)
+        return cls(name, task, frame, numbers, target.astype(np.float64))
+
+
+def data_folder(given: str | os.PathLike[str] | None = None) -> Path | None:
+    """Return the folder that was given, or the one that HIKERNEL_DATA names, or None."""
+    chosen = given if given is not None else os.environ.get(FOLDER_VARIABLE)
+    return None if not chosen else Path(chosen)
+
+
+def load(name: str, folder: Path | None = None, *, seed: int = 0, openml: bool = False) -> Dataset:
+    """Return a data set by the name it has in the paper.
+
+    Parameters
+    ----------
+    name : str
+        One of `REGRESSION` or `CLASSIFICATION`, or ``synthetic-plain-16`` and the like for the
+        figure (rows drawn with ``seed``).
+    folder : Path, optional
+        Where ``<name>.csv.gz`` lies: a header row, the last column called ``target``.
+    seed : int
+        Of generated data.
+    openml : bool
+        Fetch what the folder lacks through scikit-learn, from the network.
+
+    Raises
+    ------
+    DataError
+        Where there is no such file, with what it is and what to do.
+    """
+    drawn = _FIGURE_NAME.fullmatch(name)
+    if drawn:
+        return _figure_data(name, drawn.group(1) == "rotated", int(drawn.group(2)), seed)
+    if name not in _SOURCES:
+        raise ValueError(f"{name!r} is not a data set of the paper: {', '.join(sorted(_SOURCES))}.")
+    task: Task = "regression" if name in REGRESSION else "classification"
+    file = None if folder is None else folder / f"{name}.csv.gz"
+    if file is not None and file.is_file():
+        import pandas as pd
+
+        return Dataset.from_frame(name, task, pd.read_csv(file))
+    if openml and name in _OPENML:
+        return Dataset.from_frame(name, task, _fetch(name))
+    if name in GENERATED:
+        return Dataset.from_frame(name, task, GENERATED[name](7400, seed=0))
+    raise DataError(_missing(name, folder))
+
+
+def _missing(name: str, folder: Path | None) -> str:
+    where = "No folder of data was named" if folder is None else f"{folder} has no {name}.csv.gz"
+    online = "--openml fetches it" if name in _OPENML else "OpenML has no complete copy"
+    return (
+        f"{where}. It is the set {_SOURCES[name]}; save it as a gzip-compressed CSV with a header "
+        f"row and the target as the last column, called target ({online}). Name the folder with "
+        f"--data DIR or in the environment variable {FOLDER_VARIABLE}."
+    )
+
+
+def _fetch(name: str) -> pd.DataFrame:
+    from sklearn.datasets import fetch_openml
+
+    label, version = _OPENML[name]
+    bunch = fetch_openml(label, version=version, as_frame=True, parser="auto")
+    frame: pd.DataFrame = bunch.data
+    return frame.assign(target=bunch.target.to_numpy())
+
+
+def _figure_data(name: str, rotated: bool, p: int, seed: int) -> Dataset:
+    import pandas as pd
+
+    drawn = draw_figure_data(p, seed, rotated=rotated)
+    frame = pd.DataFrame(drawn.X, columns=[f"x{m}" for m in range(p)])
+    return Dataset(name, "regression", frame, drawn.X, drawn.y, drawn.n_train)

@@ -1,0 +1,162 @@
+"""The synthetic figure: error against the number of variables, plain and rotated inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from hikernel.engines.protocol import FloatArray
+from hikernel.experiments.settings import FIGURE
+from hikernel.experiments.store import Job, Result
+from hikernel.experiments.tables import Cell
+
+__all__ = ["Curve", "curves", "draw", "figure_jobs", "figure_markdown"]
+
+METHODS: Final = ("greedy", "L2", "HKL")
+"""In the order of the paper's legend."""
+PANELS: Final = {"plain": "original inputs", "rotated": "rotated inputs"}
+KERNEL: Final = "pol4"
+_MARKS: Final = {
+    "greedy": ("tab:blue", "s", "--"),
+    "L2": ("tab:red", "^", "-."),
+    "HKL": ("black", "o", "-"),
+}
+
+
+def figure_jobs(
+    replications: int = FIGURE.replications, variables: Sequence[int] = FIGURE.variables
+) -> list[Job]:
+    """Return the jobs of the figure, replication by replication, so that a part is a whole."""
+    return [
+        Job(f"synthetic-{panel}-{p}", KERNEL, method, seed)
+        for seed in range(replications)
+        for panel in PANELS
+        for p in variables
+        for method in METHODS
+    ]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One line of one panel.
+
+    Attributes
+    ----------
+    panel : {"plain", "rotated"}
+        The inputs.
+    method : str
+        The method.
+    variables : ndarray of shape (k,)
+        Numbers of variables p.
+    means, stds : ndarray of shape (k,)
+        Mean and standard deviation of the error (share of the variance) over the replications, with
+        the parameter that is best on average for that p.
+    honest : ndarray of shape (k,)
+        Mean error with the parameter of each replication by cross-validation.
+    counts : ndarray of shape (k,)
+        Replications.
+    """
+
+    panel: str
+    method: str
+    variables: FloatArray
+    means: FloatArray
+    stds: FloatArray
+    honest: FloatArray
+    counts: FloatArray
+
+
+def curves(results: Iterable[Result]) -> list[Curve]:
+    """Return the lines of the figure from saved errors."""
+    groups: dict[tuple[str, str], dict[int, list[Result]]] = {}
+    for result in results:
+        _, panel, p = result.job.data.split("-")
+        sizes = groups.setdefault((panel, result.job.method), {})
+        sizes.setdefault(int(p), []).append(result)
+    out = []
+    for panel in PANELS:
+        for method in METHODS:
+            sizes = groups.get((panel, method), {})
+            if not sizes:
+                continue
+            cells = {p: Cell.of(sizes[p]) for p in sorted(sizes)}
+            columns = np.array(
+                [
+                    (p, c.best / 100.0, c.best_std / 100.0, c.honest / 100.0, c.splits)
+                    for p, c in cells.items()
+                ],
+                dtype=float,
+            ).T
+            out.append(Curve(panel, method, *columns))
+    return out
+
+
+def draw(lines: Sequence[Curve], file: Path | None = None) -> Any:
+    """Draw the two panels side by side, as in the paper: log2(p) against the test error.
+
+    Parameters
+    ----------
+    lines : sequence of Curve
+        What to draw.
+    file : Path, optional
+        Where to save the figure; the suffix is its format.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    ImportError
+        Where matplotlib is not installed, with the command that installs it.
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError("The figure needs matplotlib: pip install 'hikernel[plot]'.") from error
+    figure = Figure(figsize=(8.0, 3.2), layout="constrained")
+    axes = figure.subplots(1, len(PANELS), sharey=True, squeeze=False)[0]
+    for ax, (panel, title) in zip(axes, PANELS.items(), strict=True):
+        for line in lines:
+            if line.panel != panel:
+                continue
+            color, marker, style = _MARKS[line.method]
+            ax.errorbar(
+                np.log2(line.variables),
+                line.means,
+                np.nan_to_num(line.stds),
+                label=line.method,
+                color=color,
+                marker=marker,
+                linestyle=style,
+                capsize=2,
+            )
+        ax.set(xlabel="log2(p)", title=title, ylim=(0.0, 1.1))
+    axes[0].set_ylabel("test set error")
+    if lines:
+        axes[0].legend(frameon=False)
+    if file is not None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(file, dpi=150)
+    return figure
+
+
+def figure_markdown(lines: Sequence[Curve]) -> list[str]:
+    """Return the numbers of the figure as a table, best and cross-validated parameter."""
+    variables = sorted({int(p) for line in lines for p in line.variables})
+    head = ["inputs", "method", *(f"p = {p}" for p in variables), "draws"]
+    out = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    for line in lines:
+        shown = {
+            int(p): f"{m:.3f} ± {s:.3f} ({h:.3f})"
+            for p, m, s, h in zip(line.variables, line.means, line.stds, line.honest, strict=True)
+        }
+        counts = sorted({int(count) for count in line.counts})
+        draws = "-".join(str(count) for count in dict.fromkeys((counts[0], counts[-1])))
+        cells = [line.panel, line.method, *(shown.get(p, "") for p in variables), draws]
+        out.append("| " + " | ".join(cells) + " |")
+    return out

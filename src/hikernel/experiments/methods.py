@@ -1,0 +1,132 @@
+"""The methods of the tables behind one surface: a grid in, a path of functions out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from hikernel.engines.protocol import FloatArray
+from hikernel.estimators import hkl_path
+from hikernel.experiments.greedy import GreedyClassifier, GreedyRegressor
+from hikernel.experiments.l2 import L2Classifier, L2Regressor
+from hikernel.experiments.lasso_alpha import LassoAlphaRegressor
+from hikernel.experiments.mkl import MKLRegressor
+from hikernel.experiments.settings import MAX_KERNELS, KernelChoice
+
+__all__ = ["METHODS", "FittedPath"]
+
+L2_GRID: Final = np.geomspace(1.0, 1e-9, 28)
+"""lambda of the full kernel over the mean of its diagonal: three a decade."""
+LASSO_GRID: Final = np.geomspace(0.5, 1e-3, 10)
+"""l1 penalty over the smallest that leaves nothing."""
+MKL_GRID: Final = np.geomspace(1.0, 1e-9, 28)
+"""lambda of MKL; its kernels have mean one on the diagonal."""
+GREEDY_KERNELS: Final = 60
+"""Kernels that forward selection may take; each number up to this is a point of its path."""
+
+
+@dataclass(frozen=True)
+class FittedPath:
+    """Functions for every point of a grid.
+
+    Attributes
+    ----------
+    grid : ndarray of shape (k,)
+        Regularisation parameters, from much to little.
+    decide : callable
+        Decision values of new rows, shape (n, k).
+    terms : list of int
+        Kernels in use at each point, or nothing.
+    held_out : ndarray of shape (k,) or None
+        Squared errors of exact leave-one-out, where they are free; folds are not needed then.
+    note : str
+        Why the path ended before its grid did.
+    """
+
+    grid: FloatArray
+    decide: Callable[[Any], FloatArray]
+    terms: list[int]
+    held_out: FloatArray | None = None
+    note: str = ""
+
+
+Method = Callable[[Any, FloatArray, str, KernelChoice], FittedPath]
+
+
+def _hkl(X: Any, y: FloatArray, task: str, kernel: KernelChoice) -> FittedPath:
+    """HKL: one path; where it ends early its last model stands for the rest of the grid."""
+    path = hkl_path(
+        X,
+        y,
+        loss="squared_error" if task == "regression" else "log_loss",
+        alphas=kernel.alphas.tolist(),
+        basis=kernel.make_basis(),
+        weight_base=kernel.weight_base,
+        max_kernels=MAX_KERNELS,
+        certify="none",
+    )
+    last = len(path) - 1
+    reached = [min(i, last) for i in range(len(kernel.alphas))]
+
+    def decide(new: Any) -> FloatArray:
+        values = [path.decision_function(new, alpha) for alpha in path.alphas]
+        return np.column_stack([values[i] for i in reached])
+
+    terms = [path.points[i].model.n_terms for i in reached]
+    return FittedPath(kernel.alphas, decide, terms, note=f"{len(path)} alphas: {path.reason}")
+
+
+def _l2(X: Any, y: FloatArray, task: str, kernel: KernelChoice) -> FittedPath:
+    """L2 with the full kernel: one eigendecomposition for all lambdas."""
+    settings = {"basis": kernel.make_basis(), "share": kernel.share, "decay": kernel.decay}
+    if task == "regression":
+        model = L2Regressor(**settings).fit(X, y)
+        errors = np.mean(model.leave_one_out(L2_GRID) ** 2, axis=0)
+        return FittedPath(L2_GRID, lambda new: model.predict_path(new, L2_GRID), [], errors)
+    classifier = L2Classifier(**settings).fit(X, y)
+    return FittedPath(L2_GRID, lambda new: classifier.decision_path(new, L2_GRID), [])
+
+
+def _greedy(X: Any, y: FloatArray, task: str, kernel: KernelChoice) -> FittedPath:
+    """Forward selection: the number of kernels is the parameter."""
+    maker = GreedyRegressor if task == "regression" else GreedyClassifier
+    model = maker(GREEDY_KERNELS, basis=kernel.make_basis()).fit(X, y)
+    reached = np.minimum(np.arange(GREEDY_KERNELS + 1), len(model.nodes_))
+    return FittedPath(
+        np.arange(GREEDY_KERNELS + 1.0),
+        lambda new: model.predict_path(new)[:, reached],
+        reached.tolist(),
+    )
+
+
+def _lasso_alpha(X: Any, y: FloatArray, task: str, kernel: KernelChoice) -> FittedPath:
+    """Coordinate descent in the columns of the kernel matrix."""
+    if task != "regression":
+        raise ValueError("lasso-alpha is in the table of regressions only.")
+    model = LassoAlphaRegressor(basis=kernel.make_basis(), share=kernel.share, decay=kernel.decay)
+    model.fit_path(X, y, LASSO_GRID)
+    terms = model.n_used_.tolist()
+    return FittedPath(LASSO_GRID, model.predict_path, terms)
+
+
+def _mkl(X: Any, y: FloatArray, task: str, kernel: KernelChoice) -> FittedPath:
+    """One kernel per variable through the solver of general graphs."""
+    if task != "regression":
+        raise ValueError("MKL is in the table of regressions only.")
+    model = MKLRegressor(basis=kernel.make_basis()).fit_path(X, y, MKL_GRID)
+    reached = np.minimum(np.arange(len(MKL_GRID)), len(model.path_) - 1)
+    terms = [model.path_.points[i].model.n_terms for i in reached]
+    return FittedPath(MKL_GRID, model.predict_path, terms, note=model.path_.reason)
+
+
+METHODS: Final[dict[str, Method]] = {
+    "HKL": _hkl,
+    "L2": _l2,
+    "greedy": _greedy,
+    "lasso-alpha": _lasso_alpha,
+    "MKL": _mkl,
+}
+"""Methods by the name they have in the tables."""

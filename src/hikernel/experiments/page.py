@@ -1,0 +1,121 @@
+"""docs/reproduction.md: our numbers beside the paper's, written from saved results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from hikernel.experiments.figure import curves, draw, figure_markdown
+from hikernel.experiments.paper_numbers import PAPER
+from hikernel.experiments.store import Result, Store
+from hikernel.experiments.tables import TABLES, Row, beats, pm, summarise, table_markdown
+
+__all__ = ["read_results", "write_page"]
+
+EXPERIMENTS: Final = ("table1", "table2", "figure2")
+_BEGIN, _END = "<!-- results: {} -->", "<!-- end of {} -->"
+
+
+def read_results(folder: Path) -> dict[str, list[Result]]:
+    """Return the saved results of a folder by experiment, each job once."""
+    return {name: list(Store(folder / f"{name}.jsonl").results().values()) for name in EXPERIMENTS}
+
+
+def write_page(page: Path, results: dict[str, list[Result]]) -> Path:
+    """Renew the parts of the page that are numbers, and the picture beside it.
+
+    The page is prose with marked places, ``<!-- results: table1 -->`` to
+    ``<!-- end of table1 -->``; what stands between is replaced, the rest is left as it is.
+
+    Raises
+    ------
+    ValueError
+        Where the page lacks a place for results that there are.
+    """
+    text = page.read_text(encoding="utf-8")
+    for table in TABLES:
+        if results[table]:
+            text = _fill(text, table, _table_part(table, summarise(results[table])))
+    if results["figure2"]:
+        lines = curves(results["figure2"])
+        picture = page.parent / "figures" / "figure2.png"
+        draw(lines, picture)
+        text = _fill(
+            text,
+            "figure2",
+            [
+                f"![error against the number of variables](figures/{picture.name})",
+                "",
+                *figure_markdown(lines),
+            ],
+        )
+    page.write_text(text, encoding="utf-8")
+    return page
+
+
+def _fill(text: str, name: str, lines: Sequence[str]) -> str:
+    begin, end = _BEGIN.format(name), _END.format(name)
+    if begin not in text or end not in text:
+        raise ValueError(f"The page has no place for {name}: it needs {begin} and {end}.")
+    before, rest = text.split(begin, 1)
+    return before + begin + "\n\n" + "\n".join(lines) + "\n\n" + end + rest.split(end, 1)[1]
+
+
+def _table_part(table: str, rows: Sequence[Row]) -> list[str]:
+    layout = TABLES[table]
+    return [
+        f"{layout.unit}, mean ± standard deviation over ten splits, or as many as stand in square "
+        "brackets, at the parameter that is best on average over the test halves; in round "
+        "brackets the paper. Bold: our HKL at or below its.",
+        "",
+        *table_markdown(table, rows),
+        "",
+        _verdict(table, rows),
+        "",
+        "HKL in more detail: the parameter of each split by cross-validation inside its training "
+        "half (honest), the kernels in use and the seconds a split takes with its "
+        "cross-validation.",
+        "",
+        *_detail(table, rows),
+    ]
+
+
+def _verdict(table: str, rows: Sequence[Row]) -> str:
+    """Say in words where HKL stands against the paper's."""
+    met, missed = [], []
+    for row in rows:
+        printed = PAPER[table].get((row.data, row.kernel))
+        if printed is None or "HKL" not in row.cells:
+            continue
+        own, theirs = row.cells["HKL"].best, printed.errors["HKL"].mean
+        if beats(own, theirs):
+            met.append(row)
+        else:
+            missed.append(f"{row.data} {row.kernel} by {own - theirs:.1f}")
+    text = f"At or below the paper's HKL in {len(met)} of {len(met) + len(missed)} rows."
+    return text + (f" Above it: {', '.join(missed)}." if missed else "")
+
+
+def _detail(table: str, rows: Sequence[Row]) -> list[str]:
+    head = ["data", "k", "best", "honest", "paper", "L2 honest", "lambda", "kernels", "seconds"]
+    out = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    for row in rows:
+        cell = row.cells.get("HKL")
+        if cell is None:
+            continue
+        printed = PAPER[table].get((row.data, row.kernel))
+        other = row.cells.get("L2")
+        cells = [
+            row.data,
+            row.kernel,
+            pm(cell.best, cell.best_std),
+            pm(cell.honest, cell.honest_std),
+            f"{printed.errors['HKL'].mean:.1f}" if printed else "",
+            "" if other is None else pm(other.honest, other.honest_std),
+            f"{cell.parameter:.1e}" + (" (last)" if cell.at_end else ""),
+            f"{cell.terms:.0f}",
+            f"{cell.seconds:.0f}",
+        ]
+        out.append("| " + " | ".join(cells) + " |")
+    return out

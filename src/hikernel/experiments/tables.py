@@ -1,0 +1,183 @@
+"""From saved errors to the rows of the tables: two protocols, means and standard deviations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from hikernel.experiments.paper_numbers import PAPER
+from hikernel.experiments.settings import KERNELS
+from hikernel.experiments.store import Result
+
+__all__ = ["TABLES", "Cell", "Row", "TableLayout", "summarise", "table_markdown", "vertices"]
+
+
+@dataclass(frozen=True)
+class TableLayout:
+    """Columns of a table, as in the paper."""
+
+    name: str
+    title: str
+    methods: tuple[str, ...]
+    unit: str
+
+
+TABLES: Final = {
+    "table1": TableLayout(
+        "table1",
+        "Table 1: regression",
+        ("L2", "greedy", "lasso-alpha", "MKL", "HKL"),
+        "100 x mean squared error / variance of y",
+    ),
+    "table2": TableLayout(
+        "table2", "Table 2: classification", ("L2", "greedy", "HKL"), "error rate in percent"
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One method on one data set with one kernel.
+
+    Attributes
+    ----------
+    best, best_std : float
+        The paper's protocol: error at the parameter with the least mean over the splits, its mean
+        and standard deviation (with n - 1; NaN for one split).
+    honest, honest_std : float
+        The parameter of each split by cross-validation inside its training half.
+    splits : int
+        How many there are.
+    parameter : float
+        The best one.
+    at_end : bool
+        Whether that is the last of the grid: less regularisation might do better.
+    terms : float
+        Mean number of kernels there, NaN where that means nothing.
+    seconds : float
+        Mean time of a split.
+    """
+
+    best: float
+    best_std: float
+    honest: float
+    honest_std: float
+    splits: int
+    parameter: float
+    at_end: bool
+    terms: float
+    seconds: float
+
+    @classmethod
+    def of(cls, results: Sequence[Result]) -> Cell:
+        """Summarise the splits of one method; all have the same grid."""
+        errors = np.array([result.test for result in results])
+        best = int(np.argmin(errors.mean(axis=0)))
+        picked = [result.test[int(np.argmin(result.cv))] for result in results]
+        terms = [result.terms[best] for result in results if result.terms]
+        return cls(
+            best=float(errors[:, best].mean()),
+            best_std=_std(errors[:, best]),
+            honest=float(np.mean(picked)),
+            honest_std=_std(picked),
+            splits=len(results),
+            parameter=results[0].grid[best],
+            at_end=best == len(results[0].grid) - 1,
+            terms=float(np.mean(terms)) if terms else math.nan,
+            seconds=float(np.mean([result.seconds for result in results])),
+        )
+
+
+@dataclass(frozen=True)
+class Row:
+    """One data set with one kernel: the cells of the methods that were run."""
+
+    data: str
+    kernel: str
+    n: int
+    p: int
+    cells: dict[str, Cell]
+
+
+def summarise(results: Iterable[Result]) -> list[Row]:
+    """Return rows in the order of the paper, kernels of its own after its two."""
+    groups: dict[tuple[str, str], dict[str, list[Result]]] = {}
+    for result in results:
+        methods = groups.setdefault((result.job.data, result.job.kernel), {})
+        methods.setdefault(result.job.method, []).append(result)
+    order = [data for table in PAPER.values() for data, _ in table]
+    kernels = list(KERNELS)
+
+    def place(key: tuple[str, str]) -> tuple[int, str, int]:
+        data, kernel = key
+        return (order.index(data) if data in order else len(order), data, kernels.index(kernel))
+
+    rows = []
+    for data, kernel in sorted(groups, key=place):
+        methods = groups[data, kernel]
+        first = next(iter(methods.values()))[0]
+        cells = {
+            name: Cell.of(sorted(found, key=lambda r: r.job.seed))
+            for name, found in methods.items()
+        }
+        rows.append(Row(data, kernel, first.n, first.p, cells))
+    return rows
+
+
+def vertices(kernel: str, p: int) -> str:
+    """Return levels^p as the paper writes it, 10^22."""
+    return f"10^{round(p * math.log10(KERNELS[kernel].levels))}"
+
+
+def table_markdown(table: str, rows: Sequence[Row]) -> list[str]:
+    """Return the lines of a table: ours with the paper's in brackets, best parameter of the splits.
+
+    A number of splits other than ten stands behind the error.
+    """
+    layout = TABLES[table]
+    head = ["data", "n", "p", "k", "#(V)", *layout.methods]
+    lines = [_line(head), _line(["---"] * len(head))]
+    for row in rows:
+        printed = PAPER[table].get((row.data, row.kernel))
+        cells = []
+        for method in layout.methods:
+            own = row.cells.get(method)
+            theirs = printed.errors.get(method) if printed else None
+            text = "" if own is None else pm(own.best, own.best_std) + _count(own.splits)
+            if theirs is not None:
+                text += f" ({theirs.mean:.1f} ± {theirs.std:.1f})"
+            if method == "HKL" and own is not None and theirs is not None:
+                text = f"**{text}**" if beats(own.best, theirs.mean) else text
+            cells.append(text.strip())
+        count = vertices(row.kernel, row.p)
+        lines.append(_line([row.data, str(row.n), str(row.p), row.kernel, count, *cells]))
+    return lines
+
+
+def beats(own: float, printed: float) -> bool:
+    """Whether an error is at or below a printed one, which has one decimal."""
+    return round(own, 1) <= printed
+
+
+def pm(mean: float, std: float) -> str:
+    """Return mean and standard deviation as text, two decimals where the mean is small."""
+    digits = 2 if abs(mean) < 10.0 else 1
+    if mean > 1e6:
+        return "diverges"
+    return f"{mean:.{digits}f}" + ("" if math.isnan(std) else f" ± {std:.{digits}f}")
+
+
+def _count(splits: int) -> str:
+    return "" if splits == 10 else f" [{splits}]"
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _std(values: Sequence[float] | np.ndarray) -> float:
+    return float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
