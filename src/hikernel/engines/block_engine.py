@@ -19,8 +19,8 @@ from hikernel.engines.kernels import (
     restrict_all,
 )
 from hikernel.engines.memory import require_memory
-from hikernel.engines.numpy_engine import normalised
 from hikernel.engines.protocol import FloatArray, Vertex
+from hikernel.engines.weights import WeightedRows, normalised
 
 __all__ = ["BlockEngine"]
 
@@ -28,7 +28,7 @@ _CHUNK_NUMBERS = 2**18
 """Numbers of the columns that are worked on at a time, 2 MiB."""
 
 
-class BlockEngine:
+class BlockEngine(WeightedRows):
     """Rows given by blocks and Gram matrices.
 
     Parameters
@@ -48,7 +48,7 @@ class BlockEngine:
         row_weights: FloatArray,
     ) -> None:
         n = len(row_weights)
-        self._weights = normalised(np.asarray(row_weights, dtype=np.float64))
+        super().__init__(row_weights)
         self._spans: dict[Vertex, slice] = {}
         start = 0
         for node, block in blocks.items():
@@ -64,16 +64,6 @@ class BlockEngine:
             self._columns[:, self._spans[node]] = block
         self._grams = dict(grams)
 
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self._weights)
-
-    @property
-    def row_weights(self) -> FloatArray:
-        """Weights of the rows, of sum one."""
-        return self._weights
-
     def subset(self, rows: NDArray[np.intp]) -> BlockEngine:
         """Return an engine over some of the rows: blocks are copied, Gram matrices if small."""
         out = object.__new__(BlockEngine)
@@ -81,13 +71,6 @@ class BlockEngine:
         out._spans = self._spans
         out._columns = np.asfortranarray(self._columns[rows])
         out._grams = restrict_all(self._grams, rows)
-        return out
-
-    def weighted(self, row_weights: FloatArray) -> BlockEngine:
-        """Return the same rows with other weights; nothing is copied."""
-        out = object.__new__(BlockEngine)
-        out.__dict__.update(self.__dict__)
-        out._weights = normalised(np.asarray(row_weights, dtype=np.float64))
         return out
 
     def predict(

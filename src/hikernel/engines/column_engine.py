@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hikernel.engines.memory import require_memory
-from hikernel.engines.numpy_engine import normalised
 from hikernel.engines.protocol import FloatArray, Vertex
+from hikernel.engines.weights import WeightedRows, normalised
 
 __all__ = ["ColumnEngine"]
 
 
-class ColumnEngine:
+class ColumnEngine(WeightedRows):
     """Rows whose features are columns on demand; nothing is kept but what is in use.
 
     Parameters
@@ -35,17 +35,7 @@ class ColumnEngine:
     ) -> None:
         self._column = column
         self.rows = rows
-        self._weights = normalised(np.asarray(row_weights, dtype=np.float64))
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self.rows)
-
-    @property
-    def row_weights(self) -> FloatArray:
-        """Weights of the rows, of sum one."""
-        return self._weights
+        super().__init__(row_weights)
 
     def subset(self, rows: NDArray[np.intp]) -> ColumnEngine:
         """Return an engine over some of the rows."""

@@ -21,8 +21,8 @@ from hikernel.engines.kernels import (
     NodeKernel,
     restrict_all,
 )
-from hikernel.engines.numpy_engine import normalised
 from hikernel.engines.protocol import FloatArray, Node
+from hikernel.engines.weights import WeightedRows, normalised
 
 __all__ = ["GramGridEngine", "ProductGram", "product_kernel"]
 
@@ -65,7 +65,7 @@ def product_kernel(factors: Sequence[DenseGram], n_rows: int) -> NodeKernel:
     return factors[0] if len(factors) == 1 else ProductGram(factors)
 
 
-class GramGridEngine:
+class GramGridEngine(WeightedRows):
     """Rows given by one Gram matrix per variable and level; level 0 is the constant kernel one.
 
     Parameters
@@ -79,22 +79,12 @@ class GramGridEngine:
     has_draws = False
 
     def __init__(self, levels: Sequence[Sequence[DenseGram]], row_weights: FloatArray) -> None:
-        self._weights = normalised(np.asarray(row_weights, dtype=np.float64))
+        super().__init__(row_weights)
         self._grams = {
             (m, j): gram
             for m, variable in enumerate(levels)
             for j, gram in enumerate(variable, start=1)
         }
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(self._weights)
-
-    @property
-    def row_weights(self) -> FloatArray:
-        """Weights of the rows, of sum one."""
-        return self._weights
 
     @property
     def score_work(self) -> int:
@@ -106,13 +96,6 @@ class GramGridEngine:
         out = object.__new__(GramGridEngine)
         out._weights = normalised(self._weights[rows])
         out._grams = restrict_all(self._grams, rows)
-        return out
-
-    def weighted(self, row_weights: FloatArray) -> GramGridEngine:
-        """Return the same rows with other weights; no matrix is copied."""
-        out = object.__new__(GramGridEngine)
-        out._weights = normalised(np.asarray(row_weights, dtype=np.float64))
-        out._grams = self._grams
         return out
 
     def width(self, node: Node) -> int:

@@ -18,8 +18,9 @@ from hikernel.engines.node_features import NodeFeatures
 from hikernel.engines.protocol import FloatArray, Node
 from hikernel.engines.tails import TailSummer
 from hikernel.engines.tiles import by_output, cut_blocks
+from hikernel.engines.weights import WeightedRows, normalised
 
-__all__ = ["NumpyEngine", "normalised"]
+__all__ = ["NumpyEngine"]
 
 _CHUNK_NUMBERS = 2**21
 """Numbers in one chunk of node features (16 MiB): large for BLAS, small beside the levels."""
@@ -28,7 +29,7 @@ _BLOCK_COLUMNS = 512
 """Columns of prefixes that are scored together."""
 
 
-class NumpyEngine:
+class NumpyEngine(WeightedRows):
     """Rows in NumPy arrays.
 
     Parameters
@@ -53,7 +54,7 @@ class NumpyEngine:
         constant_levels: Sequence[bool],
     ) -> None:
         n_rows = len(row_weights)
-        self._weights = normalised(np.asarray(row_weights, dtype=np.float64))
+        super().__init__(row_weights)
         self._widths = [tuple(w) for w in widths]
         constant = list(constant_levels)
         self._spans: dict[tuple[int, int], slice] = {}
@@ -81,16 +82,6 @@ class NumpyEngine:
     def score_work(self) -> int:
         """Numbers that one score takes: a column."""
         return self.n_rows
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self._columns.shape[0])
-
-    @property
-    def row_weights(self) -> FloatArray:
-        """Weights of the rows, of sum one."""
-        return self._weights
 
     def subset(self, rows: NDArray[np.intp]) -> NumpyEngine:
         """Return an engine over some of the rows; their features are copied."""
@@ -389,9 +380,3 @@ class NumpyEngine:
         step = max(1, _CHUNK_NUMBERS // max(1, n_columns))
         for start in range(0, self.n_rows, step):
             yield slice(start, min(start + step, self.n_rows))
-
-
-def normalised(weights: FloatArray) -> FloatArray:
-    """Return weights of sum one; the largest is divided out first, so that no sum overflows."""
-    scaled = weights / np.max(weights)
-    return np.asarray(scaled / np.sum(scaled))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from hikernel.bases import Standardizer
-from hikernel.engines.numpy_engine import normalised
 from hikernel.engines.protocol import FloatArray
 from hikernel.engines.threads import one_blas_thread
+from hikernel.engines.weights import normalised
 from hikernel.losses import Loss, SquaredError
 
 __all__ = ["target_units"]
