@@ -264,6 +264,30 @@ def test_mkl_selects_variables_and_reaches_its_optimum():
     np.testing.assert_allclose(path.predict_path(X)[:, 1], model.predict(X), atol=2e-3)
 
 
+def test_mkl_takes_alphas_in_any_order_and_needs_a_constant(data):
+    X, y = data
+    falling, rising = (
+        MKLRegressor(basis=Polynomial(2)).fit_path(X, y, np.array(alphas))
+        for alphas in ([1.0, 0.1, 0.01], [0.01, 0.1, 1.0])
+    )
+    np.testing.assert_allclose(rising.predict_path(X), falling.predict_path(X)[:, ::-1], atol=1e-12)
+    single = MKLRegressor(1.0, basis=Polynomial(2)).fit(X, y)
+    np.testing.assert_allclose(rising.predict(X), single.predict(X), atol=2e-3)
+    assert rising.variables_ == single.variables_
+    with pytest.raises(ValueError, match="no constant level"):
+        MKLRegressor(basis=Gaussian(degree=2, b=0.3)).fit(X, y)
+
+
+def test_lasso_alpha_counts_what_has_not_converged(data):
+    X, y = data
+    alphas = np.array([1e-4, 0.5])
+    short = LassoAlphaRegressor(basis=Polynomial(2), tol=1e-12, max_iter=5).fit_path(X, y, alphas)
+    assert short.n_iter_[0] == 5
+    assert short.n_unconverged_ >= 1
+    long = LassoAlphaRegressor(basis=Polynomial(2), tol=1e-2, max_iter=10_000)
+    assert long.fit_path(X, y, alphas).n_unconverged_ == 0
+
+
 def test_the_gaussian_of_the_tables_has_nine_kernels():
     x = np.random.default_rng(0).standard_normal(500)
     fitted = centred_gaussian(0.5).fit(x)

@@ -13,20 +13,21 @@ from hikernel.experiments.datasets import (
     REGRESSION,
     data_folder,
     load,
+    source_of,
 )
+from hikernel.experiments.errors import UsageError
 from hikernel.experiments.figure import curves, draw, figure_jobs, figure_markdown
 from hikernel.experiments.methods import METHODS
 from hikernel.experiments.page import EXPERIMENTS, read_results, write_page
 from hikernel.experiments.runner import run_jobs
-from hikernel.experiments.settings import FIGURE, KERNELS, SEEDS
+from hikernel.experiments.settings import FIGURE, KERNELS, SEEDS, SLOW_SPLITS
 from hikernel.experiments.store import Job, Store
 from hikernel.experiments.tables import TABLES, summarise, table_markdown
 
 __all__ = ["add_arguments", "run"]
 
+_PAGE = Path("docs/reproduction.md")
 _DATASETS = {"table1": REGRESSION, "table2": CLASSIFICATION}
-_SLOW = {"greedy": 3, "lasso-alpha": 3, "MKL": 3}
-"""Splits of the slower baselines of the first table, unless seeds are given."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,49 +57,95 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seeds", nargs="+", type=int, metavar="N", help="splits or replications")
     parser.add_argument("--n-jobs", type=int, default=1, help="processes side by side")
     parser.add_argument(
-        "--page", type=Path, default=Path("docs/reproduction.md"), help="the page to renew"
+        "--page", type=Path, metavar="FILE", help=f"the page to renew (default: {_PAGE})"
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command and return its exit status; mistakes end in one sentence."""
+    """Run the command and return its exit status.
+
+    0 where everything was computed, 1 where jobs failed, 2 for a mistake, which ends in one
+    sentence, 130 after an interrupt.
+    """
+    failed = 0
     try:
+        _check(arguments)
         if arguments.what == "page":
             return _page(arguments)
         for what in EXPERIMENTS if arguments.what == "all" else [arguments.what]:
-            _experiment(what, arguments)
+            failed += _experiment(what, arguments)
         if arguments.what == "all":
-            return _page(arguments)
-    except (OSError, ValueError, ImportError) as error:
+            _page(arguments)
+    except (UsageError, OSError, ImportError) as error:
         print(f"hikernel reproduce: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("Stopped. The same command goes on where this one was.", file=sys.stderr)
         return 130
-    return 0
+    return 1 if failed else 0
 
 
-def _experiment(what: str, arguments: argparse.Namespace) -> None:
-    """Compute what is missing and print the result."""
-    folder = data_folder(arguments.data)
+def _check(arguments: argparse.Namespace) -> None:
+    """Say what clashes or would do nothing, before work starts."""
+    what = arguments.what
+    given = [
+        name
+        for name in ("datasets", "kernels", "methods", "seeds", "data", "openml", "page")
+        if getattr(arguments, name)
+    ]
+    idle: dict[str, tuple[str, ...]] = {
+        "page": ("datasets", "kernels", "methods", "seeds", "data", "openml"),
+        "all": ("datasets", "kernels", "methods"),
+        "figure2": ("kernels", "data", "openml", "page"),
+    }
+    reasons = {
+        "page": "page writes what is saved",
+        "all": "all is every experiment, and each has its own; name table1, table2 or figure2",
+        "figure2": "figure2 draws its own data and has one kernel, pol4",
+    }
+    for name in idle.get(what, ("page",)):
+        if name in given and not (what == "figure2" and arguments.kernels == ["pol4"]):
+            reason = reasons.get(what, "only page and all write the page")
+            raise UsageError(f"--{name} does nothing with {what}: {reason}.")
+    if arguments.seeds and min(arguments.seeds) < 0:
+        raise UsageError(f"--seeds takes numbers from 0 on, not {min(arguments.seeds)}.")
+    if arguments.n_jobs == 0:
+        raise UsageError("--n-jobs takes a number of processes, or -1 for one per core, not 0.")
+
+
+def _folder(what: str, arguments: argparse.Namespace) -> Path | None:
+    """Return the folder of the data, which the figure does not need."""
+    folder = None if what == "figure2" else data_folder(arguments.data)
     if folder is not None and not folder.is_dir():
-        raise ValueError(
+        raise UsageError(
             f"{folder} is no folder. Name the folder of the data sets with --data DIR or in the "
             f"environment variable {FOLDER_VARIABLE}."
         )
+    return folder
+
+
+def _experiment(what: str, arguments: argparse.Namespace) -> int:
+    """Compute what is missing, print the result and return how many jobs failed."""
+    folder = _folder(what, arguments)
     jobs = _figure_jobs(arguments) if what == "figure2" else _table_jobs(what, arguments)
+    if not jobs:
+        raise UsageError("These options leave no job: the kernel default is for HKL only.")
     store = Store(arguments.results / f"{what}.jsonl")
     # A set that is missing should be known now, and not after an hour.
-    for name in dict.fromkeys(job.data for job in store.missing(jobs)):
+    names = dict.fromkeys(job.data for job in jobs)
+    sources = {name: source_of(name, folder, openml=arguments.openml) for name in names}
+    for name in dict.fromkeys(job.data for job in store.missing(jobs, sources)):
         load(name, folder, openml=arguments.openml)
-    run_jobs(jobs, store, folder, n_jobs=arguments.n_jobs, openml=arguments.openml)
-    results = [result for job, result in store.results().items() if job in set(jobs)]
+    outcome = run_jobs(jobs, store, folder, n_jobs=arguments.n_jobs, openml=arguments.openml)
+    saved = store.results(sources)
+    results = [saved[job] for job in dict.fromkeys(jobs) if job in saved]
     if what == "figure2":
-        lines = curves(results)
-        print("\n".join(figure_markdown(lines)))
-        draw(lines, arguments.results / "figure2.png")
+        print("\n".join(figure_markdown(curves(results))))
+        # The picture is of everything that is known, the table of what was asked for.
+        draw(curves(saved.values()), arguments.results / "figure2.png")
     else:
         print("\n".join(table_markdown(what, summarise(results))))
+    return len(outcome.failures)
 
 
 def _table_jobs(what: str, arguments: argparse.Namespace) -> list[Job]:
@@ -108,9 +155,11 @@ def _table_jobs(what: str, arguments: argparse.Namespace) -> list[Job]:
     kernels = arguments.kernels or ["pol4", "rbf", "default"]
     jobs = []
     # HKL and L2 first, and split by split, so that a run that is stopped leaves whole tables.
-    for method in sorted(methods, key=lambda m: (m in _SLOW and what == "table1", m != "HKL")):
-        few = what == "table1" and method in _SLOW
-        seeds = arguments.seeds or (SEEDS[: _SLOW[method]] if few else SEEDS)
+    for method in sorted(
+        methods, key=lambda m: (m in SLOW_SPLITS and what == "table1", m != "HKL")
+    ):
+        few = what == "table1" and method in SLOW_SPLITS
+        seeds = arguments.seeds or (SEEDS[: SLOW_SPLITS[method]] if few else SEEDS)
         jobs += [
             Job(name, kernel, method, seed)
             for seed in seeds
@@ -134,15 +183,24 @@ def _chosen(what: str, given: Sequence[str] | None, known: Sequence[str]) -> lis
     """Return what was asked for, or everything; a name that is not known is an error."""
     for name in given or ():
         if name not in known:
-            raise ValueError(f"{name!r} is no {what} of this experiment: {', '.join(known)}.")
+            raise UsageError(f"{name!r} is no {what} of this experiment: {', '.join(known)}.")
     return list(given or known)
 
 
 def _page(arguments: argparse.Namespace) -> int:
+    page = arguments.page or _PAGE
     results = read_results(arguments.results)
     if not any(results.values()):
-        raise ValueError(f"{arguments.results} has no results; run hikernel reproduce all first.")
-    if not arguments.page.is_file():
-        raise ValueError(f"There is no page {arguments.page}; name it with --page FILE.")
-    print(f"{write_page(arguments.page, results)} is up to date.")
+        raise UsageError(f"{arguments.results} has no results; run hikernel reproduce all first.")
+    if not page.is_file():
+        raise UsageError(f"There is no page {page}; name it with --page FILE.")
+    for name in EXPERIMENTS:
+        store = Store(arguments.results / f"{name}.jsonl")
+        if store.outdated():
+            print(
+                f"{len(store.outdated())} results in {store.file} are of other settings: left out."
+            )
+        for number in store.unreadable():
+            print(f"Line {number} of {store.file} cannot be read and is left out.")
+    print(f"{write_page(page, results)} is up to date.")
     return 0

@@ -16,6 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hikernel.engines.protocol import FloatArray
+from hikernel.experiments.errors import UsageError
+from hikernel.experiments.settings import NORM_ROWS, NORM_SEED
 from hikernel.experiments.synthetic import draw_figure_data, make_ringnorm, make_twonorm
 
 if TYPE_CHECKING:
@@ -29,6 +31,7 @@ __all__ = [
     "Dataset",
     "data_folder",
     "load",
+    "source_of",
 ]
 
 Task = Literal["regression", "classification"]
@@ -80,7 +83,7 @@ _OPENML: Final = {
 _FIGURE_NAME = re.compile(r"synthetic-(plain|rotated)-(\d+)")
 
 
-class DataError(FileNotFoundError):
+class DataError(UsageError, FileNotFoundError):
     """A data set that is not where it was looked for; the message says what to do."""
 
 
@@ -102,6 +105,8 @@ class Dataset:
         Numbers, or labels 0 and 1.
     n_train : int or None
         Rows for training, the first ones; None where they are drawn by the protocol.
+    source : {"file", "openml", "formula", "generated"}
+        Where the rows come from.
     """
 
     name: str
@@ -110,9 +115,12 @@ class Dataset:
     X: FloatArray
     y: NDArray[np.float64]
     n_train: int | None = None
+    source: str = "file"
 
     @classmethod
-    def from_frame(cls, name: str, task: Task, frame: pd.DataFrame) -> Dataset:
+    def from_frame(
+        cls, name: str, task: Task, frame: pd.DataFrame, source: str = "file"
+    ) -> Dataset:
         """Take the column ``target`` out of a table and turn categories into indicators."""
         import pandas as pd
 
@@ -121,10 +129,10 @@ class Dataset:
         if task == "classification":
             labels = np.unique(target)
             if len(labels) != 2:
-                raise ValueError(f"{name} has {len(labels)} classes, the tables have two.")
+                raise UsageError(f"{name} has {len(labels)} classes, the tables have two.")
             target = target == labels[1]
         numbers = pd.get_dummies(frame).to_numpy(dtype=np.float64)
-        return cls(name, task, frame, numbers, target.astype(np.float64))
+        return cls(name, task, frame, numbers, target.astype(np.float64), source=source)
 
 
 def data_folder(given: str | os.PathLike[str] | None = None) -> Path | None:
@@ -159,16 +167,36 @@ def load(name: str, folder: Path | None = None, *, seed: int = 0, openml: bool =
     if name not in _SOURCES:
         raise ValueError(f"{name!r} is not a data set of the paper: {', '.join(sorted(_SOURCES))}.")
     task: Task = "regression" if name in REGRESSION else "classification"
-    file = None if folder is None else folder / f"{name}.csv.gz"
-    if file is not None and file.is_file():
+    source = source_of(name, folder, openml=openml)
+    if source == "file":
         import pandas as pd
 
-        return Dataset.from_frame(name, task, pd.read_csv(file))
+        frame = pd.read_csv(_file(name, folder))
+    elif source == "openml":
+        frame = _fetch(name)
+    elif source == "formula":
+        frame = GENERATED[name](NORM_ROWS, seed=NORM_SEED)
+    else:
+        raise DataError(_missing(name, folder))
+    return Dataset.from_frame(name, task, frame, source)
+
+
+def source_of(name: str, folder: Path | None = None, *, openml: bool = False) -> str:
+    """Return where :func:`load` would take a data set from, and nothing where it could not.
+
+    "generated" for the figure, "file", "openml", or "formula" for twonorm and ringnorm.
+    """
+    if _FIGURE_NAME.fullmatch(name):
+        return "generated"
+    if folder is not None and _file(name, folder).is_file():
+        return "file"
     if openml and name in _OPENML:
-        return Dataset.from_frame(name, task, _fetch(name))
-    if name in GENERATED:
-        return Dataset.from_frame(name, task, GENERATED[name](7400, seed=0))
-    raise DataError(_missing(name, folder))
+        return "openml"
+    return "formula" if name in GENERATED else ""
+
+
+def _file(name: str, folder: Path | None) -> Path:
+    return (folder or Path()) / f"{name}.csv.gz"
 
 
 def _missing(name: str, folder: Path | None) -> str:
@@ -195,4 +223,4 @@ def _figure_data(name: str, rotated: bool, p: int, seed: int) -> Dataset:
 
     drawn = draw_figure_data(p, seed, rotated=rotated)
     frame = pd.DataFrame(drawn.X, columns=[f"x{m}" for m in range(p)])
-    return Dataset(name, "regression", frame, drawn.X, drawn.y, drawn.n_train)
+    return Dataset(name, "regression", frame, drawn.X, drawn.y, drawn.n_train, "generated")

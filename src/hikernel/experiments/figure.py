@@ -25,6 +25,8 @@ _MARKS: Final = {
     "L2": ("tab:red", "^", "-."),
     "HKL": ("black", "o", "-"),
 }
+_SHIFTS: Final = (-0.06, 0.0, 0.06)
+"""Of the methods along log2(p)."""
 
 
 def figure_jobs(
@@ -98,6 +100,9 @@ def curves(results: Iterable[Result]) -> list[Curve]:
 def draw(lines: Sequence[Curve], file: Path | None = None) -> Any:
     """Draw the two panels side by side, as in the paper: log2(p) against the test error.
 
+    Bars reach half a standard deviation over the draws to either side, as in the paper's caption;
+    one draw has none. Methods are moved apart a little so that bars do not hide each other.
+
     Parameters
     ----------
     lines : sequence of Curve
@@ -120,23 +125,30 @@ def draw(lines: Sequence[Curve], file: Path | None = None) -> Any:
         raise ImportError("The figure needs matplotlib: pip install 'hikernel[plot]'.") from error
     figure = Figure(figsize=(8.0, 3.2), layout="constrained")
     axes = figure.subplots(1, len(PANELS), sharey=True, squeeze=False)[0]
+    shifts = dict(zip(METHODS, _SHIFTS, strict=True))
+    top = 0.0
     for ax, (panel, title) in zip(axes, PANELS.items(), strict=True):
         for line in lines:
             if line.panel != panel:
                 continue
             color, marker, style = _MARKS[line.method]
+            half = 0.5 * line.stds  # NaN, where there is one draw, is drawn as no bar
             ax.errorbar(
-                np.log2(line.variables),
+                np.log2(line.variables) + shifts[line.method],
                 line.means,
-                np.nan_to_num(line.stds),
+                half,
                 label=line.method,
                 color=color,
                 marker=marker,
                 linestyle=style,
                 capsize=2,
             )
-        ax.set(xlabel="log2(p)", title=title, ylim=(0.0, 1.1))
-    axes[0].set_ylabel("test set error")
+            top = max(top, float(np.max(line.means + np.nan_to_num(half))))
+        ax.set(xlabel="log2(p)", title=title)
+    axes[0].set_ylim(0.0, 1.05 * top or 1.0)
+    axes[0].set_ylabel("mean squared error / variance")
+    if lines:
+        figure.supxlabel("bars: half a standard deviation to either side", fontsize="small")
     if lines:
         axes[0].legend(frameon=False)
     if file is not None:
@@ -152,7 +164,7 @@ def figure_markdown(lines: Sequence[Curve]) -> list[str]:
     out = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
     for line in lines:
         shown = {
-            int(p): f"{m:.3f} ± {s:.3f} ({h:.3f})"
+            int(p): f"{m:.3f}" + ("" if np.isnan(s) else f" ± {s:.3f}") + f" ({h:.3f})"
             for p, m, s, h in zip(line.variables, line.means, line.stds, line.honest, strict=True)
         }
         counts = sorted({int(count) for count in line.counts})

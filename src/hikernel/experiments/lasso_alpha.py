@@ -32,11 +32,11 @@ class LassoAlphaRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
     share, decay : float, default=0.1 and 1.0
         c and t of the kernel k_m0 + c sum_{j >= 1} t^(j-1) k_mj of a variable, the sum scaled to
         mean one; ``share=None`` is c = 1 without scaling.
-    tol : float, default=1e-3
+    tol : float, default=1e-5
         Of coordinate descent: duality gap over |y|^2.
-    max_iter : int, default=300
-        Passes of coordinate descent per alpha. Kernel columns are nearly collinear, so that
-        small alphas end here; the error on new rows has settled long before.
+    max_iter : int, default=1000
+        Passes of coordinate descent per alpha. Kernel columns are nearly collinear, so that small
+        alphas need many; those that end here are not optimal to ``tol``, see ``n_iter_``.
 
     Attributes
     ----------
@@ -46,6 +46,10 @@ class LassoAlphaRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
         b.
     n_used_ : ndarray of shape (n_alphas,)
         Rows with a coefficient, for every alpha that was fitted.
+    n_iter_ : ndarray of shape (n_alphas,)
+        Passes, for every alpha that was fitted.
+    n_unconverged_ : int
+        Alphas whose passes were used up before the gap was below ``tol``.
 
     Examples
     --------
@@ -63,8 +67,8 @@ class LassoAlphaRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
         basis: Any = "polynomial",
         share: float | None = 0.1,
         decay: float = 1.0,
-        tol: float = 1e-3,
-        max_iter: int = 300,
+        tol: float = 1e-5,
+        max_iter: int = 1000,
     ) -> None:
         self.alpha = alpha
         self.basis = basis
@@ -95,7 +99,7 @@ class LassoAlphaRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
         return np.asarray(self.kernel_.matrix(X, self._rows) @ self.dual_coef_ + self.intercept_)
 
     def fit_path(self, X: FloatArray, y: FloatArray, alphas: FloatArray) -> LassoAlphaRegressor:
-        """Fit for many alphas, largest first; ``predict_path`` then has a column for each."""
+        """Fit for many alphas, in any order; ``predict_path`` then has a column for each."""
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         self._train(X, y, np.asarray(alphas, dtype=np.float64))
         self.dual_coef_, self.intercept_ = self._duals[:, -1], float(self._intercepts[-1])
@@ -118,15 +122,18 @@ class LassoAlphaRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
         largest = float(np.max(np.abs(C.T @ residual))) / len(y)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            _, duals, _ = lasso_path(
+            _, duals, _, passes = lasso_path(
                 C,
                 residual,
                 alphas=alphas * largest,
                 precompute=C.T @ C,
                 tol=self.tol,
                 max_iter=self.max_iter,
+                return_n_iter=True,
             )
         order = np.argsort(np.argsort(-alphas, kind="stable"), kind="stable")
         self._duals = duals[:, order]
         self._intercepts = y.mean() - means @ self._duals
+        self.n_iter_ = np.asarray(passes)[order]
+        self.n_unconverged_ = int(np.sum(self.n_iter_ >= self.max_iter))
         self.n_used_ = np.count_nonzero(self._duals, axis=0)

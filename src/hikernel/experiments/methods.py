@@ -14,18 +14,19 @@ from hikernel.experiments.greedy import GreedyClassifier, GreedyRegressor
 from hikernel.experiments.l2 import L2Classifier, L2Regressor
 from hikernel.experiments.lasso_alpha import LassoAlphaRegressor
 from hikernel.experiments.mkl import MKLRegressor
-from hikernel.experiments.settings import MAX_KERNELS, KernelChoice
+from hikernel.experiments.settings import (
+    GREEDY_KERNELS,
+    GREEDY_RIDGE,
+    L2_GRID,
+    LASSO_GRID,
+    LASSO_PASSES,
+    LASSO_TOL,
+    MAX_KERNELS,
+    MKL_GRID,
+    KernelChoice,
+)
 
 __all__ = ["METHODS", "FittedPath"]
-
-L2_GRID: Final = np.geomspace(1.0, 1e-9, 28)
-"""lambda of the full kernel over the mean of its diagonal: three a decade."""
-LASSO_GRID: Final = np.geomspace(0.5, 1e-3, 10)
-"""l1 penalty over the smallest that leaves nothing."""
-MKL_GRID: Final = np.geomspace(1.0, 1e-9, 28)
-"""lambda of MKL; its kernels have mean one on the diagonal."""
-GREEDY_KERNELS: Final = 60
-"""Kernels that forward selection may take; each number up to this is a point of its path."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,10 @@ class FittedPath:
         Squared errors of exact leave-one-out, where they are free; folds are not needed then.
     note : str
         Why the path ended before its grid did.
+    reached : int
+        Points of the grid that the path has a model of its own for; 0 is all.
+    n_vertices : int
+        Kernels of the graph; 0 where they were not counted.
     """
 
     grid: FloatArray
@@ -51,6 +56,8 @@ class FittedPath:
     terms: list[int]
     held_out: FloatArray | None = None
     note: str = ""
+    reached: int = 0
+    n_vertices: int = 0
 
 
 Method = Callable[[Any, FloatArray, str, KernelChoice], FittedPath]
@@ -76,7 +83,14 @@ def _hkl(X: Any, y: FloatArray, task: str, kernel: KernelChoice) -> FittedPath:
         return np.column_stack([values[i] for i in reached])
 
     terms = [path.points[i].model.n_terms for i in reached]
-    return FittedPath(kernel.alphas, decide, terms, note=f"{len(path)} alphas: {path.reason}")
+    return FittedPath(
+        kernel.alphas,
+        decide,
+        terms,
+        note=f"{len(path)} alphas: {path.reason}",
+        reached=len(path),
+        n_vertices=path.points[0].model.certificate.n_vertices,
+    )
 
 
 def _l2(X: Any, y: FloatArray, task: str, kernel: KernelChoice) -> FittedPath:
@@ -93,12 +107,13 @@ def _l2(X: Any, y: FloatArray, task: str, kernel: KernelChoice) -> FittedPath:
 def _greedy(X: Any, y: FloatArray, task: str, kernel: KernelChoice) -> FittedPath:
     """Forward selection: the number of kernels is the parameter."""
     maker = GreedyRegressor if task == "regression" else GreedyClassifier
-    model = maker(GREEDY_KERNELS, basis=kernel.make_basis()).fit(X, y)
+    model = maker(GREEDY_KERNELS, basis=kernel.make_basis(), ridge=GREEDY_RIDGE).fit(X, y)
     reached = np.minimum(np.arange(GREEDY_KERNELS + 1), len(model.nodes_))
     return FittedPath(
         np.arange(GREEDY_KERNELS + 1.0),
         lambda new: model.predict_path(new)[:, reached],
         reached.tolist(),
+        reached=len(model.nodes_) + 1,
     )
 
 
@@ -106,10 +121,18 @@ def _lasso_alpha(X: Any, y: FloatArray, task: str, kernel: KernelChoice) -> Fitt
     """Coordinate descent in the columns of the kernel matrix."""
     if task != "regression":
         raise ValueError("lasso-alpha is in the table of regressions only.")
-    model = LassoAlphaRegressor(basis=kernel.make_basis(), share=kernel.share, decay=kernel.decay)
+    model = LassoAlphaRegressor(
+        basis=kernel.make_basis(),
+        share=kernel.share,
+        decay=kernel.decay,
+        tol=LASSO_TOL,
+        max_iter=LASSO_PASSES,
+    )
     model.fit_path(X, y, LASSO_GRID)
     terms = model.n_used_.tolist()
-    return FittedPath(LASSO_GRID, model.predict_path, terms)
+    left = model.n_unconverged_
+    note = f"{left} of {len(LASSO_GRID)} penalties not converged." if left else ""
+    return FittedPath(LASSO_GRID, model.predict_path, terms, note=note)
 
 
 def _mkl(X: Any, y: FloatArray, task: str, kernel: KernelChoice) -> FittedPath:
@@ -117,9 +140,10 @@ def _mkl(X: Any, y: FloatArray, task: str, kernel: KernelChoice) -> FittedPath:
     if task != "regression":
         raise ValueError("MKL is in the table of regressions only.")
     model = MKLRegressor(basis=kernel.make_basis()).fit_path(X, y, MKL_GRID)
-    reached = np.minimum(np.arange(len(MKL_GRID)), len(model.path_) - 1)
-    terms = [model.path_.points[i].model.n_terms for i in reached]
-    return FittedPath(MKL_GRID, model.predict_path, terms, note=model.path_.reason)
+    terms = [model.path_.points[i].model.n_terms for i in model.places_]
+    return FittedPath(
+        MKL_GRID, model.predict_path, terms, note=model.path_.reason, reached=len(model.path_)
+    )
 
 
 METHODS: Final[dict[str, Method]] = {

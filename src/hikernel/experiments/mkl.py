@@ -35,6 +35,8 @@ class MKLRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # unty
     ----------
     path_ : Path
         The models, one per alpha.
+    places_ : ndarray of shape (n_alphas,)
+        Where on the path each alpha is.
     variables_ : list of int
         The variables that the last model uses.
 
@@ -63,18 +65,32 @@ class MKLRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # unty
         return self.fit_path(X, y, np.array([self.alpha]))
 
     def fit_path(self, X: Any, y: Any, alphas: FloatArray) -> MKLRegressor:
-        """Fit for many alphas, largest first; ``predict_path`` has a column for each."""
+        """Fit for many alphas, in any order; ``predict_path`` has a column for each.
+
+        Raises
+        ------
+        ValueError
+            Where the basis has no constant level: without it no kernel is of one variable alone.
+        """
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         recipe = make_basis(self.basis)
         features: dict[int, Callable[[FloatArray], FloatArray]] = {}
         for m in range(X.shape[1]):
             fitted = recipe.fit(np.ascontiguousarray(X[:, m]))
+            if not fitted.constant_level:
+                raise ValueError(
+                    f"MKL has one kernel per variable beside a constant, and {recipe!r} has no "
+                    "constant level. Take a basis that has one."
+                )
             if fitted.max_level:
                 features[m] = _Block(fitted, m, X)
         graph = KernelGraph(features=features, weights=dict.fromkeys(features, 1.0))
-        self.path_ = hkl_path(X, y, graph=graph, alphas=np.asarray(alphas).tolist())
-        self._n_alphas = len(alphas)
-        last = self.path_.points[-1].model
+        strengths = np.asarray(alphas, dtype=np.float64)
+        falling = np.argsort(-strengths, kind="stable")
+        self.path_ = hkl_path(X, y, graph=graph, alphas=strengths[falling].tolist())
+        # Place of each alpha on the path; one that it did not reach has the last.
+        self.places_ = np.minimum(np.argsort(falling, kind="stable"), len(self.path_) - 1)
+        last = self.path_.points[self.places_[-1]].model
         self.variables_ = sorted(v for v, size in zip(last.nodes, last.norms, strict=True) if size)
         return self
 
@@ -89,8 +105,7 @@ class MKLRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # unty
         """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
-        found = np.asarray(self.path_.predict(X))
-        return found[:, np.minimum(np.arange(self._n_alphas), found.shape[1] - 1)]
+        return np.asarray(np.asarray(self.path_.predict(X))[:, self.places_])
 
 
 class _Block:

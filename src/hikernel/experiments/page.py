@@ -6,10 +6,19 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from hikernel.experiments.errors import UsageError
 from hikernel.experiments.figure import curves, draw, figure_markdown
 from hikernel.experiments.paper_numbers import PAPER
 from hikernel.experiments.store import Result, Store
-from hikernel.experiments.tables import TABLES, Row, beats, pm, summarise, table_markdown
+from hikernel.experiments.tables import (
+    TABLES,
+    Row,
+    beats,
+    kernel_name,
+    pm,
+    summarise,
+    table_markdown,
+)
 
 __all__ = ["read_results", "write_page"]
 
@@ -30,7 +39,7 @@ def write_page(page: Path, results: dict[str, list[Result]]) -> Path:
 
     Raises
     ------
-    ValueError
+    UsageError
         Where the page lacks a place for results that there are.
     """
     text = page.read_text(encoding="utf-8")
@@ -57,7 +66,7 @@ def write_page(page: Path, results: dict[str, list[Result]]) -> Path:
 def _fill(text: str, name: str, lines: Sequence[str]) -> str:
     begin, end = _BEGIN.format(name), _END.format(name)
     if begin not in text or end not in text:
-        raise ValueError(f"The page has no place for {name}: it needs {begin} and {end}.")
+        raise UsageError(f"The page has no place for {name}: it needs {begin} and {end}.")
     before, rest = text.split(begin, 1)
     return before + begin + "\n\n" + "\n".join(lines) + "\n\n" + end + rest.split(end, 1)[1]
 
@@ -67,7 +76,8 @@ def _table_part(table: str, rows: Sequence[Row]) -> list[str]:
     return [
         f"{layout.unit}, mean ± standard deviation over ten splits, or as many as stand in square "
         "brackets, at the parameter that is best on average over the test halves; in round "
-        "brackets the paper. Bold: our HKL at or below its.",
+        "brackets the paper. Bold: our HKL at or below its. †: the best parameter is the last "
+        "of the grid, or the last that most paths reached.",
         "",
         *table_markdown(table, rows),
         "",
@@ -75,7 +85,9 @@ def _table_part(table: str, rows: Sequence[Row]) -> list[str]:
         "",
         "HKL in more detail: the parameter of each split by cross-validation inside its training "
         "half (honest), the kernels in use and the seconds a split takes with its "
-        "cross-validation.",
+        "cross-validation. (Q) behind lambda: most paths end there because Q kernels are in use, "
+        "so that more kernels might do better; (last): it is the last of the "
+        "grid, or the last before the fit saturated.",
         "",
         *_detail(table, rows),
     ]
@@ -94,7 +106,8 @@ def _verdict(table: str, rows: Sequence[Row]) -> str:
         else:
             missed.append(f"{row.data} {row.kernel} by {own - theirs:.1f}")
     text = f"At or below the paper's HKL in {len(met)} of {len(met) + len(missed)} rows."
-    return text + (f" Above it: {', '.join(missed)}." if missed else "")
+    text += f" Above it: {', '.join(missed)}." if missed else ""
+    return text + " What was chosen on test halves is [below](#how-far-the-verdicts-go)."
 
 
 def _detail(table: str, rows: Sequence[Row]) -> list[str]:
@@ -108,12 +121,12 @@ def _detail(table: str, rows: Sequence[Row]) -> list[str]:
         other = row.cells.get("L2")
         cells = [
             row.data,
-            row.kernel,
+            kernel_name(row.kernel),
             pm(cell.best, cell.best_std),
             pm(cell.honest, cell.honest_std),
             f"{printed.errors['HKL'].mean:.1f}" if printed else "",
             "" if other is None else pm(other.honest, other.honest_std),
-            f"{cell.parameter:.1e}" + (" (last)" if cell.at_end else ""),
+            f"{cell.parameter:.1e}" + (f" ({cell.end})" if cell.end else ""),
             f"{cell.terms:.0f}",
             f"{cell.seconds:.0f}",
         ]

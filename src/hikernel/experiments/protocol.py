@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from pathlib import Path
@@ -14,10 +15,12 @@ from threadpoolctl import threadpool_limits
 
 from hikernel.engines.protocol import FloatArray
 from hikernel.experiments.datasets import Dataset, load
+from hikernel.experiments.fingerprint import fingerprint
 from hikernel.experiments.methods import METHODS, FittedPath
 from hikernel.experiments.settings import (
     CLASSIFICATION_ROWS,
     CLIP,
+    CV_CRITERION,
     CV_FOLDS,
     LOG_OFFSET,
     KernelChoice,
@@ -68,13 +71,17 @@ def run_job(job: Job, folder: Path | None, openml: bool = False) -> Result:
     return Result(
         job=job,
         n=len(data.y) if data.task == "regression" else len(train) + len(test),
-        p=data.X.shape[1],
+        p=table.shape[1],
         grid=path.grid.tolist(),
         test=_rounded(errors),
         cv=_rounded(cv),
         terms=[int(t) for t in path.terms],
         seconds=round(time.perf_counter() - start, 2),
         note=path.note,
+        settings=fingerprint(job),
+        source=data.source,
+        reached=path.reached or len(path.grid),
+        n_vertices=_power(path.n_vertices),
     )
 
 
@@ -109,7 +116,7 @@ def _cross_validate(
 ) -> FloatArray:
     """Return the criterion of every parameter over folds of the training half.
 
-    Squared error, or the log loss, which is steadier than error rates on so few rows.
+    `settings.CV_CRITERION` says which it is.
     """
     total = np.zeros(len(path.grid))
     folds = (KFold if data.task == "regression" else StratifiedKFold)(
@@ -122,7 +129,7 @@ def _cross_validate(
         with np.errstate(over="ignore"):
             losses = (
                 (f - y) ** 2
-                if data.task == "regression"
+                if CV_CRITERION[data.task] == "squared_error"
                 else np.logaddexp(0.0, np.where(y > 0.5, -f, f))
             )
             total += losses.mean(axis=0) / CV_FOLDS
@@ -136,3 +143,8 @@ def _rows(table: Any, rows: Rows) -> Any:
 def _rounded(values: FloatArray) -> list[float]:
     """Seven digits, and a large number where the error is not finite."""
     return [float(f"{v:.7g}") if np.isfinite(v) else 1e300 for v in values]
+
+
+def _power(count: int) -> str:
+    """Return a count as the tables show it, 10^22, and nothing for 0."""
+    return f"10^{round(math.log10(count))}" if count else ""

@@ -2,18 +2,46 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
+import traceback
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import joblib
 
+from hikernel.experiments.datasets import source_of
 from hikernel.experiments.protocol import run_job
 from hikernel.experiments.store import Job, Result, Store
 
-__all__ = ["run_jobs"]
+__all__ = ["Failure", "Outcome", "run_jobs"]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A job that ended in an error, and the error in one line."""
+
+    job: Job
+    error: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a run did.
+
+    Attributes
+    ----------
+    computed : int
+        Jobs that were computed and saved.
+    failures : list of Failure
+        Jobs that ended in an error. They are not saved, so that the same call tries them again.
+    """
+
+    computed: int = 0
+    failures: list[Failure] = field(default_factory=list)
 
 
 def run_jobs(
@@ -24,11 +52,12 @@ def run_jobs(
     n_jobs: int = 1,
     openml: bool = False,
     say: Callable[[str], None] | None = None,
-) -> int:
-    """Compute what the store lacks of the jobs and return how many that were.
+) -> Outcome:
+    """Compute what the store lacks of the jobs.
 
     Each result is written as soon as it is known, so that a run that is killed loses the jobs in
-    flight and nothing else; the same call then goes on where it was.
+    flight and nothing else; the same call then goes on where it was. A job that fails does not end
+    the run: failures are listed at its end.
 
     Parameters
     ----------
@@ -46,17 +75,45 @@ def run_jobs(
         Gets a line per result; by default it goes to the standard error stream.
     """
     say = say or _to_stderr
-    missing = store.missing(jobs)
-    total = len(dict.fromkeys(jobs))
-    say(f"{total} jobs, {total - len(missing)} of them done before.")
+    wanted = list(dict.fromkeys(jobs))
+    sources = {name: source_of(name, folder, openml=openml) for name in {j.data for j in wanted}}
+    missing = store.missing(wanted, sources)
+    say(f"{len(wanted)} jobs, {len(wanted) - len(missing)} of them done before.")
+    aside = set(store.outdated(sources)) & set(wanted)
+    if aside:
+        say(
+            f"{len(aside)} results in {store.file} are of other settings or other data. They are "
+            "set aside and computed again."
+        )
+    for number in store.unreadable():
+        say(f"Line {number} of {store.file} cannot be read and is left out.")
     if not missing:
-        return 0
+        return Outcome()
     progress = _Progress(missing, list(store), n_jobs)
+    say(progress.before())
+    failures = []
     parallel = joblib.Parallel(n_jobs, return_as="generator_unordered", pre_dispatch="n_jobs")
-    for result in parallel(joblib.delayed(run_job)(job, folder, openml) for job in missing):
-        store.add(result)
+    for result in parallel(joblib.delayed(_attempt)(job, folder, openml) for job in missing):
+        if isinstance(result, Failure):
+            failures.append(result)
+        else:
+            store.add(result)
         say(progress.after(result))
-    return len(missing)
+    if failures:
+        say(f"{len(failures)} jobs failed; the same command tries them again:")
+        for failure in failures:
+            say(f"  {failure.job}: {failure.error}")
+    return Outcome(len(missing) - len(failures), failures)
+
+
+def _attempt(job: Job, folder: Path | None, openml: bool) -> Result | Failure:
+    """Run a job; an error becomes a value, so that the others go on."""
+    try:
+        return run_job(job, folder, openml)
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        where = f"{Path(place.filename).name}, line {place.lineno}"
+        return Failure(job, f"{type(error).__name__}: {error} ({where})")
 
 
 def _to_stderr(line: str) -> None:
@@ -76,30 +133,44 @@ class _Progress:
             self._learn(result)
 
     def _learn(self, result: Result) -> None:
-        job = result.job
-        for kind in ((job.method, job.kernel, job.data), (job.method, job.kernel), ()):
+        for kind in _kinds(result.job):
             self._times[kind].append(result.seconds)
 
     def _guess(self, job: Job) -> float:
-        for kind in ((job.method, job.kernel, job.data), (job.method, job.kernel), ()):
+        for kind in _kinds(job):
             times = self._times.get(kind)
             if times:
                 return sum(times) / len(times)
-        return 0.0
+        return math.nan
 
-    def after(self, result: Result) -> str:
+    def _left_over(self) -> str:
+        seconds = sum(self._guess(job) for job in self._left) / self._n_jobs
+        return "time unknown" if math.isnan(seconds) else f"about {_clock(seconds)} left"
+
+    def before(self) -> str:
+        """Return the line for the start."""
+        return f"[0/{self._total}, {self._left_over()}] {self._n_jobs} at a time"
+
+    def after(self, result: Result | Failure) -> str:
         """Return the line for a result."""
         self._left.remove(result.job)
-        self._learn(result)
-        left = sum(self._guess(job) for job in self._left) / self._n_jobs
+        if isinstance(result, Result):
+            self._learn(result)
+            text = f"{min(result.test):.2f} at best, {result.seconds:.1f} s"
+        else:
+            text = f"failed. {result.error}"
         done = self._total - len(self._left)
-        passed = time.monotonic() - self._start
-        return (
-            f"[{done}/{self._total}, {_clock(passed)} passed, about {_clock(left)} left] "
-            f"{result.job}: {min(result.test):.2f} at best, {result.seconds:.1f} s"
-        )
+        passed = _clock(time.monotonic() - self._start)
+        return f"[{done}/{self._total}, {passed} passed, {self._left_over()}] {result.job}: {text}"
+
+
+def _kinds(job: Job) -> tuple[tuple[str, ...], ...]:
+    """What a job is like, from near to far: jobs of one kind take about as long."""
+    return (job.method, job.kernel, job.data), (job.method, job.kernel), (job.method,), ()
 
 
 def _clock(seconds: float) -> str:
+    if seconds < 59.5:
+        return f"{seconds:.0f} s"
     minutes = round(seconds / 60.0)
-    return f"{minutes // 60}:{minutes % 60:02d} h"
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02d} h"

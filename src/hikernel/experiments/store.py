@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
+
+from hikernel.experiments.fingerprint import fingerprint
 
 __all__ = ["Job", "Result", "Store"]
 
@@ -47,6 +50,14 @@ class Result:
         Time of the job.
     note : str
         Why a path ended early, or nothing.
+    settings : str
+        Fingerprint of the choices behind the job; empty in lines of the first format.
+    source : str
+        Where the rows came from: "file", "openml", "formula" or "generated"; empty is unknown.
+    reached : int
+        Points of the grid that the path really reached; 0 is unknown.
+    n_vertices : str
+        Kernels of the graph, 10^22, where the method counted them.
     """
 
     job: Job
@@ -58,6 +69,10 @@ class Result:
     terms: list[int]
     seconds: float
     note: str = ""
+    settings: str = ""
+    source: str = ""
+    reached: int = 0
+    n_vertices: str = ""
 
     def to_json(self) -> str:
         """Return one line."""
@@ -73,7 +88,8 @@ class Result:
 class Store:
     """A file of results, appended to, read whole.
 
-    A line that was cut off by a kill is left out when reading; its job counts as not done.
+    A line that was cut off by a kill is left out when reading; its job counts as not done. So does
+    the job of a line that was computed with other settings or from other data.
 
     Parameters
     ----------
@@ -85,21 +101,35 @@ class Store:
         self.file = file
 
     def __iter__(self) -> Iterator[Result]:
-        if not self.file.exists():
-            return
-        for line in self.file.read_text(encoding="utf-8").splitlines():
-            try:
-                yield Result.from_json(line)
-            except (ValueError, TypeError, KeyError):
-                continue
+        for line in self._lines():
+            result = _read(line)
+            if result is not None:
+                yield result
 
-    def results(self) -> dict[Job, Result]:
-        """Return the results by job; of one that was done twice, the last."""
-        return {result.job: result for result in self}
+    def _lines(self) -> list[str]:
+        return self.file.read_text(encoding="utf-8").splitlines() if self.file.exists() else []
 
-    def missing(self, jobs: Iterable[Job]) -> list[Job]:
-        """Return the jobs without a result, in their order, each once."""
-        done = self.results()
+    def unreadable(self) -> list[int]:
+        """Return the numbers of lines that cannot be read, but for the last, which a kill cuts."""
+        lines = self._lines()
+        return [i for i, line in enumerate(lines[:-1], 1) if line.strip() and _read(line) is None]
+
+    def results(self, sources: Mapping[str, str] | None = None) -> dict[Job, Result]:
+        """Return the results by job; of one that was done twice, the last.
+
+        Lines of other settings, or from another source than the one given here for their data set,
+        are left out; where a line or ``sources`` does not say, it stays.
+        """
+        return {result.job: result for result in self if _current(result, sources or {})}
+
+    def outdated(self, sources: Mapping[str, str] | None = None) -> list[Job]:
+        """Return the jobs whose only results are of other settings or other data."""
+        kept = self.results(sources)
+        return [job for job in dict.fromkeys(result.job for result in self) if job not in kept]
+
+    def missing(self, jobs: Iterable[Job], sources: Mapping[str, str] | None = None) -> list[Job]:
+        """Return the jobs without a result that holds, in their order, each once."""
+        done = self.results(sources)
         return [job for job in dict.fromkeys(jobs) if job not in done]
 
     def add(self, result: Result) -> None:
@@ -113,3 +143,19 @@ class Store:
                     out.write(b"\n")
             out.write(result.to_json().encode() + b"\n")
             out.flush()
+            os.fsync(out.fileno())
+
+
+def _read(line: str) -> Result | None:
+    try:
+        return Result.from_json(line)
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None
+
+
+def _current(result: Result, sources: Mapping[str, str]) -> bool:
+    """Whether nothing is known to have changed since a result was computed."""
+    expected = sources.get(result.job.data, "")
+    if expected and result.source and result.source != expected:
+        return False
+    return not result.settings or result.settings == fingerprint(result.job)

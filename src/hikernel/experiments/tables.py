@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
+from hikernel.experiments.errors import UsageError
 from hikernel.experiments.paper_numbers import PAPER
-from hikernel.experiments.settings import KERNELS
+from hikernel.experiments.settings import KERNELS, SEEDS
 from hikernel.experiments.store import Result
 
-__all__ = ["TABLES", "Cell", "Row", "TableLayout", "summarise", "table_markdown", "vertices"]
+__all__ = [
+    "TABLES",
+    "Cell",
+    "Row",
+    "TableLayout",
+    "kernel_name",
+    "reached",
+    "summarise",
+    "table_markdown",
+    "vertices",
+]
 
 
 @dataclass(frozen=True)
@@ -54,8 +66,10 @@ class Cell:
         How many there are.
     parameter : float
         The best one.
-    at_end : bool
-        Whether that is the last of the grid: less regularisation might do better.
+    end : str
+        "last" where that is the last of the grid or the last that most paths reached: less
+        regularisation might do better. "Q" where these paths ended because Q kernels were in use:
+        more kernels might. Empty where the best is inside.
     terms : float
         Mean number of kernels there, NaN where that means nothing.
     seconds : float
@@ -68,13 +82,26 @@ class Cell:
     honest_std: float
     splits: int
     parameter: float
-    at_end: bool
+    end: str
     terms: float
     seconds: float
 
     @classmethod
     def of(cls, results: Sequence[Result]) -> Cell:
-        """Summarise the splits of one method; all have the same grid."""
+        """Summarise the splits of one method.
+
+        Raises
+        ------
+        UsageError
+            Where the splits have different grids, which cannot be averaged.
+        """
+        for result in results[1:]:
+            if not _same(result.grid, results[0].grid):
+                raise UsageError(
+                    f"{results[0].job} and {result.job} have different grids and cannot be "
+                    "averaged: they were computed with different settings. Remove the older line "
+                    "from the file of results; the same command computes it again."
+                )
         errors = np.array([result.test for result in results])
         best = int(np.argmin(errors.mean(axis=0)))
         picked = [result.test[int(np.argmin(result.cv))] for result in results]
@@ -86,10 +113,43 @@ class Cell:
             honest_std=_std(picked),
             splits=len(results),
             parameter=results[0].grid[best],
-            at_end=best == len(results[0].grid) - 1,
+            end=_end(results, best),
             terms=float(np.mean(terms)) if terms else math.nan,
             seconds=float(np.mean([result.seconds for result in results])),
         )
+
+    @property
+    def at_end(self) -> bool:
+        """Whether the best is the last that the grid has or that most paths reached."""
+        return bool(self.end)
+
+
+def reached(result: Result) -> int:
+    """Return how many points of its grid the path of a result reached.
+
+    Lines of the first format do not say; there it stands in the note, or is where kernels and
+    errors begin to repeat themselves to the end of the grid.
+    """
+    if result.reached:
+        return result.reached
+    noted = re.match(r"(\d+) alphas:", result.note)
+    if noted:
+        return int(noted.group(1))
+    count = len(result.grid)
+    if result.terms:
+        tail = list(zip(result.terms, result.test, strict=True))
+        while count > 1 and tail[count - 2] == tail[-1]:
+            count -= 1
+    return count
+
+
+def _end(results: Sequence[Result], best: int) -> str:
+    """Say whether the best point is an end of most paths, and of what kind."""
+    ended = [result for result in results if best >= reached(result) - 1]
+    if 2 * len(ended) <= len(results):
+        return ""
+    full = sum("max_kernels" in result.note for result in ended)
+    return "Q" if 2 * full > len(ended) else "last"
 
 
 @dataclass(frozen=True)
@@ -101,6 +161,7 @@ class Row:
     n: int
     p: int
     cells: dict[str, Cell]
+    n_vertices: str = ""
 
 
 def summarise(results: Iterable[Result]) -> list[Row]:
@@ -124,19 +185,29 @@ def summarise(results: Iterable[Result]) -> list[Row]:
             name: Cell.of(sorted(found, key=lambda r: r.job.seed))
             for name, found in methods.items()
         }
-        rows.append(Row(data, kernel, first.n, first.p, cells))
+        known = [r.n_vertices for found in methods.values() for r in found if r.n_vertices]
+        count = vertices(kernel, first.p) or next(iter(known), "")
+        rows.append(Row(data, kernel, first.n, first.p, cells, count))
     return rows
 
 
+def kernel_name(kernel: str) -> str:
+    """Return what a kernel is called in the tables."""
+    return "default basis" if KERNELS[kernel].basis is None else kernel
+
+
 def vertices(kernel: str, p: int) -> str:
-    """Return levels^p as the paper writes it, 10^22."""
+    """Return levels^p as the paper writes it, 10^22, and nothing where levels differ by column."""
+    if KERNELS[kernel].basis is None:
+        return ""
     return f"10^{round(p * math.log10(KERNELS[kernel].levels))}"
 
 
 def table_markdown(table: str, rows: Sequence[Row]) -> list[str]:
     """Return the lines of a table: ours with the paper's in brackets, best parameter of the splits.
 
-    A number of splits other than ten stands behind the error.
+    A number of splits other than ten stands behind the error, and † where the best parameter is an
+    end.
     """
     layout = TABLES[table]
     head = ["data", "n", "p", "k", "#(V)", *layout.methods]
@@ -147,14 +218,14 @@ def table_markdown(table: str, rows: Sequence[Row]) -> list[str]:
         for method in layout.methods:
             own = row.cells.get(method)
             theirs = printed.errors.get(method) if printed else None
-            text = "" if own is None else pm(own.best, own.best_std) + _count(own.splits)
+            text = "" if own is None else pm(own.best, own.best_std) + _marks(own)
             if theirs is not None:
                 text += f" ({theirs.mean:.1f} ± {theirs.std:.1f})"
             if method == "HKL" and own is not None and theirs is not None:
                 text = f"**{text}**" if beats(own.best, theirs.mean) else text
             cells.append(text.strip())
-        count = vertices(row.kernel, row.p)
-        lines.append(_line([row.data, str(row.n), str(row.p), row.kernel, count, *cells]))
+        named = [row.data, str(row.n), str(row.p), kernel_name(row.kernel), row.n_vertices]
+        lines.append(_line([*named, *cells]))
     return lines
 
 
@@ -171,8 +242,9 @@ def pm(mean: float, std: float) -> str:
     return f"{mean:.{digits}f}" + ("" if math.isnan(std) else f" ± {std:.{digits}f}")
 
 
-def _count(splits: int) -> str:
-    return "" if splits == 10 else f" [{splits}]"
+def _marks(cell: Cell) -> str:
+    splits = "" if cell.splits == len(SEEDS) else f" [{cell.splits}]"
+    return ("†" if cell.end else "") + splits
 
 
 def _line(cells: Sequence[str]) -> str:
@@ -181,3 +253,7 @@ def _line(cells: Sequence[str]) -> str:
 
 def _std(values: Sequence[float] | np.ndarray) -> float:
     return float(np.std(values, ddof=1)) if len(values) > 1 else math.nan
+
+
+def _same(one: Sequence[float], two: Sequence[float]) -> bool:
+    return len(one) == len(two) and bool(np.allclose(one, two, rtol=1e-9, atol=0.0))

@@ -1,0 +1,86 @@
+"""A short name for every choice behind a job, so that saved results notice when one changes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from hikernel.experiments import settings
+from hikernel.experiments.datasets import CLASSIFICATION, GENERATED
+
+if TYPE_CHECKING:
+    from hikernel.experiments.store import Job
+
+__all__ = ["choices", "fingerprint"]
+
+
+def fingerprint(job: Job) -> str:
+    """Return the first 12 hexadecimal digits of the SHA-256 of :func:`choices`.
+
+    A job of a kernel or method that is no more has none.
+    """
+    if job.kernel not in settings.KERNELS or job.method not in _OWN:
+        return "unknown"
+    text = json.dumps(choices(job), sort_keys=True)
+    return hashlib.sha256(text.encode()).hexdigest()[:12]
+
+
+def choices(job: Job) -> dict[str, Any]:
+    """Return what decides the numbers of a job beside its data and its seed.
+
+    The basis and what the method does with it, the grid, the preparation of that data set, the
+    folds, and how data that are drawn are drawn. What another method or set uses is left out.
+    """
+    kernel = settings.kernel_for(job.data, job.kernel)
+    found: dict[str, Any] = {
+        "basis": repr(kernel.make_basis()),
+        "levels": kernel.levels,
+        "cv": [settings.CV_FOLDS, settings.CV_CRITERION],
+        job.method: _OWN[job.method](kernel),
+    }
+    if kernel.basis is not None:
+        found["log_offset"] = settings.LOG_OFFSET.get(job.data)
+        found["clip"] = settings.CLIP.get(job.data)
+    if job.data in CLASSIFICATION:
+        found["rows"] = settings.CLASSIFICATION_ROWS
+    if job.data in GENERATED:
+        found["norm"] = [settings.NORM_ROWS, settings.NORM_SEED]
+    if job.data.startswith("synthetic-"):
+        found["figure"] = {
+            name: value
+            for name, value in asdict(settings.FIGURE).items()
+            if name not in ("variables", "replications")
+        }
+    return found
+
+
+def _hkl(kernel: settings.KernelChoice) -> list[Any]:
+    return [kernel.weight_base, kernel.alphas.tolist(), settings.MAX_KERNELS]
+
+
+def _l2(kernel: settings.KernelChoice) -> list[Any]:
+    return [kernel.share, kernel.decay, settings.L2_GRID.tolist()]
+
+
+def _greedy(kernel: settings.KernelChoice) -> list[Any]:
+    return [settings.GREEDY_KERNELS, settings.GREEDY_RIDGE]
+
+
+def _lasso_alpha(kernel: settings.KernelChoice) -> list[Any]:
+    grid = settings.LASSO_GRID.tolist()
+    return [kernel.share, kernel.decay, grid, settings.LASSO_TOL, settings.LASSO_PASSES]
+
+
+def _mkl(kernel: settings.KernelChoice) -> list[Any]:
+    return [settings.MKL_GRID.tolist()]
+
+
+_OWN = {
+    "HKL": _hkl,
+    "L2": _l2,
+    "greedy": _greedy,
+    "lasso-alpha": _lasso_alpha,
+    "MKL": _mkl,
+}
