@@ -76,7 +76,8 @@ def hkl_path(
         Weights, zero or positive.
     certify : {"none", "auto", "exact", "statistical"}, default="none"
         As for the estimator, but a path does not bound the tail unless asked: that costs seconds
-        per alpha, and is best done for the alpha one keeps. With a graph every model is certified.
+        per alpha, and is best done for the alpha one keeps. Where all nodes of a graph are
+        scored anyway (all but grids), every model is certified.
     graph, basis, categorical, degree, max_order, weight_base, root_weight, search, max_kernels, \
 tol, time_budget
         As for the estimator; ``time_budget`` is for the whole path.

@@ -145,6 +145,7 @@ def draw(lines: Sequence[Curve], file: Path | None = None) -> Any:
             )
             top = max(top, float(np.max(line.means + np.nan_to_num(half))))
         ax.set(xlabel="log2(p)", title=title)
+        ax.xaxis.get_major_locator().set_params(integer=True)
     axes[0].set_ylim(0.0, 1.05 * top or 1.0)
     axes[0].set_ylabel("mean squared error / variance")
     if lines:

@@ -6,14 +6,13 @@ from typing import Any
 
 import numpy as np
 import scipy.linalg
-from numpy.typing import NDArray
 from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hikernel.bases import FittedBasis, make_basis
 from hikernel.engines.protocol import FloatArray, Node
-from hikernel.experiments.logistic import logistic_path
+from hikernel.experiments.logistic import TwoClasses, logistic_path
 
 __all__ = ["GreedyClassifier", "GreedyRegressor"]
 
@@ -215,7 +214,7 @@ class GreedyRegressor(RegressorMixin, _Greedy):  # type: ignore[misc]  # untyped
         return np.asarray(y - f)
 
 
-class GreedyClassifier(ClassifierMixin, _Greedy):  # type: ignore[misc]  # untyped base
+class GreedyClassifier(TwoClasses, _Greedy):
     """Forward selection of basis kernels with logistic regression, two classes.
 
     As :class:`GreedyRegressor`, with the log loss: the residual is y - P(y = 1), and the refit is
@@ -252,19 +251,9 @@ class GreedyClassifier(ClassifierMixin, _Greedy):  # type: ignore[misc]  # untyp
             Two labels.
         """
         X, y = validate_data(self, X, y, dtype=np.float64)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) != 2:
-            raise ValueError(f"GreedyClassifier needs two classes, got {len(self.classes_)}.")
-        self._select(X, codes.astype(np.float64))
+        codes = self._encoded(y)
+        self._select(X, codes)
         return self
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """Return f(x) with all selected kernels for the rows of X, shape (n, p)."""
-        return self._decide(X)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return labels for the rows of X, shape (n, p)."""
-        return np.asarray(self.classes_[(self._decide(X) > 0.0).astype(int)])
 
     def _refit(self, F: FloatArray, y: FloatArray) -> tuple[FloatArray, float]:
         coef, intercept = logistic_path(F, 2.0 * y - 1.0, np.array([self.ridge]))

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hikernel.engines.protocol import FloatArray
-from hikernel.experiments.logistic import logistic_path
+from hikernel.experiments.logistic import TwoClasses, logistic_path
 from hikernel.experiments.product_kernel import KernelMap, ProductKernel
 
 __all__ = ["L2Classifier", "L2Regressor"]
@@ -123,7 +122,7 @@ class L2Regressor(RegressorMixin, _FullKernel):  # type: ignore[misc]  # untyped
         return np.asarray(self._shrinkage(alphas) * scores[:, None])
 
 
-class L2Classifier(ClassifierMixin, _FullKernel):  # type: ignore[misc]  # untyped base
+class L2Classifier(TwoClasses, _FullKernel):
     """Kernel logistic regression with the sum of all basis kernels, two classes.
 
     Solves min over f, b of (1/n) sum_i log(1 + exp(-y_i (f(x_i) + b))) + (alpha u / 2) |f|^2 by
@@ -161,23 +160,12 @@ class L2Classifier(ClassifierMixin, _FullKernel):  # type: ignore[misc]  # untyp
             Two labels.
         """
         X, y = validate_data(self, X, y, dtype=np.float64)
-        self.classes_, codes = np.unique(y, return_inverse=True)
-        if len(self.classes_) != 2:
-            raise ValueError(f"L2Classifier needs two classes, got {len(self.classes_)}.")
+        codes = self._encoded(y)
         self.map_ = self._map(X)
         self._signs = np.where(codes == 1, 1.0, -1.0)
         coef, intercept = self._path(np.array([self.alpha]))
         self.coef_, self.intercept_ = coef[:, 0], float(intercept[0])
         return self
-
-    def decision_function(self, X: Any) -> FloatArray:
-        """Return f(x) + b for the rows of X, shape (n, p)."""
-        return self._decide(X)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return labels for the rows of X, shape (n, p)."""
-        chosen = (self._decide(X) > 0.0).astype(int)
-        return np.asarray(self.classes_[chosen])
 
     def decision_path(self, X: Any, alphas: FloatArray) -> FloatArray:
         """Return decision values for many alphas, shape (len(X), len(alphas))."""

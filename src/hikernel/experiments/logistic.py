@@ -1,14 +1,18 @@
-"""Logistic regression with a squared penalty, by Newton's method along a path."""
+"""Two classes: logistic regression with a squared penalty along a path, and labels."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.linalg
+from numpy.typing import NDArray
 from scipy.special import expit
+from sklearn.base import ClassifierMixin
 
 from hikernel.engines.protocol import FloatArray
 
-__all__ = ["logistic_path"]
+__all__ = ["TwoClasses", "logistic_path"]
 
 _TOL = 1e-10
 _STEPS = 100
@@ -76,3 +80,25 @@ def _newton(design: FloatArray, signs: FloatArray, ridge: FloatArray, w: FloatAr
 def _value(design: FloatArray, signs: FloatArray, ridge: FloatArray, w: FloatArray) -> float:
     loss = np.logaddexp(0.0, -signs * (design @ w)).mean()
     return float(loss + 0.5 * (ridge * w) @ w)
+
+
+class TwoClasses(ClassifierMixin):  # type: ignore[misc]  # untyped base
+    """Labels of a classifier whose ``_decide(X)`` is positive for the second of two classes."""
+
+    classes_: NDArray[Any]
+
+    def _encoded(self, y: NDArray[Any]) -> FloatArray:
+        """Keep the two labels and return y as 0 and 1."""
+        self.classes_, codes = np.unique(y, return_inverse=True)
+        if len(self.classes_) != 2:
+            name = type(self).__name__
+            raise ValueError(f"{name} needs two classes, got {len(self.classes_)}.")
+        return codes.astype(np.float64)
+
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return f(x) for the rows of X, shape (len(X),)."""
+        return np.asarray(self._decide(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the labels for the rows of X, shape (len(X),)."""
+        return np.asarray(self.classes_[(self.decision_function(X) > 0.0).astype(int)])
