@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import Lasso, LogisticRegression, Ridge
 
 from hikernel.bases import Gaussian, Polynomial
 from hikernel.experiments.decompositions import CentredGaussian, centred_gaussian
@@ -206,7 +207,7 @@ def test_greedy_classifier_separates_and_names_its_classes():
 def test_lasso_alpha_minimises_its_objective(data):
     X, y = data
     X, y = X[:25], y[:25]
-    model = LassoAlphaRegressor(0.05, basis=Polynomial(2), share=0.3, tol=1e-10, max_iter=100_000)
+    model = LassoAlphaRegressor(0.05, basis=Polynomial(2), share=0.3)
     model.fit(X, y)
     K = model.kernel_.matrix(X, X)
     C = K - K.mean(axis=0)
@@ -229,11 +230,24 @@ def test_lasso_alpha_minimises_its_objective(data):
 def test_lasso_alpha_paths_pass_through_single_fits(data):
     X, y = data
     alphas = np.array([0.5, 0.1])
-    settings = {"basis": Polynomial(2), "tol": 1e-9, "max_iter": 100_000}
+    settings = {"basis": Polynomial(2)}
     path = LassoAlphaRegressor(**settings).fit_path(X, y, alphas)
     for k, alpha in enumerate(alphas):
         single = LassoAlphaRegressor(alpha, **settings).fit(X, y)
-        np.testing.assert_allclose(path.predict_path(X)[:, k], single.predict(X), atol=1e-4)
+        np.testing.assert_allclose(path.predict_path(X)[:, k], single.predict(X), atol=1e-9)
+
+
+def test_lasso_alpha_agrees_with_coordinate_descent(data):
+    X, y = data
+    alphas = np.array([0.6, 0.02, 0.1])  # in no order
+    model = LassoAlphaRegressor(basis=Polynomial(2), share=0.3).fit_path(X, y, alphas)
+    K = model.kernel_.matrix(X, X)
+    largest = np.abs((K - K.mean(axis=0)).T @ (y - y.mean())).max() / len(y)
+    for k, alpha in enumerate(alphas):
+        twin = Lasso(alpha * largest, tol=1e-10, max_iter=1_000_000).fit(K, y)
+        np.testing.assert_allclose(model.predict_path(X)[:, k], twin.predict(K), atol=1e-4)
+    assert np.all(model.gaps_ < 1e-9)
+    assert model.reached_.all()
 
 
 def test_mkl_selects_variables_and_reaches_its_optimum():
@@ -278,14 +292,26 @@ def test_mkl_takes_alphas_in_any_order_and_needs_a_constant(data):
         MKLRegressor(basis=Gaussian(degree=2, b=0.3)).fit(X, y)
 
 
-def test_lasso_alpha_counts_what_has_not_converged(data):
+def test_lasso_alpha_says_where_its_path_ended(data):
     X, y = data
-    alphas = np.array([1e-4, 0.5])
-    short = LassoAlphaRegressor(basis=Polynomial(2), tol=1e-12, max_iter=5).fit_path(X, y, alphas)
-    assert short.n_iter_[0] == 5
-    assert short.n_unconverged_ >= 1
-    long = LassoAlphaRegressor(basis=Polynomial(2), tol=1e-2, max_iter=10_000)
-    assert long.fit_path(X, y, alphas).n_unconverged_ == 0
+    alphas = np.array([1e-4, 0.9])
+    short = LassoAlphaRegressor(basis=Polynomial(2), max_steps=5)
+    with pytest.warns(ConvergenceWarning, match=r"1 of 2 alphas .* max_steps=5 .* Take larger"):
+        short.fit_path(X, y, alphas)
+    assert (short.n_steps_, short.n_unsolved_) == (5, 1)
+    assert short.reached_.tolist() == [False, True]
+    # The gap bounds what is missing of the optimum, from which the whole path is not far.
+    whole = LassoAlphaRegressor(basis=Polynomial(2)).fit_path(X, y, alphas)
+    assert whole.n_unsolved_ == 0
+    assert whole.reached_.all()
+    K = whole.kernel_.matrix(X, X)
+    C, r = K - K.mean(axis=0), y - y.mean()
+    penalty = 1e-4 * np.abs(C.T @ r).max() / len(y)
+    gone = [
+        np.mean((r - C @ m._duals[:, 0]) ** 2) / 2 + penalty * np.abs(m._duals[:, 0]).sum()
+        for m in (short, whole)
+    ]
+    assert 0.01 < (gone[0] - gone[1]) / (r @ r / 2 / len(y)) <= short.gaps_[0]
 
 
 def test_the_gaussian_of_the_tables_has_nine_kernels():

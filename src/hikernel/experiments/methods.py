@@ -19,8 +19,7 @@ from hikernel.experiments.settings import (
     GREEDY_RIDGE,
     L2_GRID,
     LASSO_GRID,
-    LASSO_PASSES,
-    LASSO_TOL,
+    LASSO_STEPS,
     MAX_KERNELS,
     MKL_GRID,
     KernelChoice,
@@ -118,21 +117,24 @@ def _greedy(X: Any, y: FloatArray, task: str, kernel: KernelChoice) -> FittedPat
 
 
 def _lasso_alpha(X: Any, y: FloatArray, task: str, kernel: KernelChoice) -> FittedPath:
-    """Coordinate descent in the columns of the kernel matrix."""
+    """The l1 path in the columns of the kernel matrix."""
     if task != "regression":
         raise ValueError("lasso-alpha is in the table of regressions only.")
     model = LassoAlphaRegressor(
         basis=kernel.make_basis(),
         share=kernel.share,
         decay=kernel.decay,
-        tol=LASSO_TOL,
-        max_iter=LASSO_PASSES,
+        max_steps=LASSO_STEPS,
     )
     model.fit_path(X, y, LASSO_GRID)
     terms = model.n_used_.tolist()
-    left = model.n_unconverged_
-    note = f"{left} of {len(LASSO_GRID)} penalties not converged." if left else ""
-    return FittedPath(LASSO_GRID, model.predict_path, terms, note=note)
+    return FittedPath(
+        LASSO_GRID,
+        model.predict_path,
+        terms,
+        note=f"{model.n_steps_} steps; {model.n_unsolved_} penalties unsolved.",
+        reached=max(1, int(np.sum(model.reached_))),
+    )
 
 
 def _mkl(X: Any, y: FloatArray, task: str, kernel: KernelChoice) -> FittedPath:
