@@ -64,6 +64,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/consistency.py
 	$(BIN)/python benchmarks/regression.py --speed
 	$(BIN)/python benchmarks/defaults.py --n-jobs 2
+	$(BIN)/python benchmarks/kernel_choice.py --n-jobs 2
 	-$(BIN)/python benchmarks/classification.py --n-jobs 2
 	$(BIN)/python benchmarks/regression.py --n-jobs 2
 

@@ -156,7 +156,8 @@ def test_data_sets_get_their_kernels():
     assert kernel_for("bank-32nm", "rbf").make_basis().kernel.b == 0.05
     assert not kernel_for("mushrooms", "pol4").make_basis().standardises
     assert kernel_for("mushrooms", "rbf") is KERNELS["rbf"]
-    assert kernel_for("boston", "pol4") is KERNELS["pol4"]
+    assert kernel_for("abalone", "pol4") is KERNELS["pol4"]
+    assert kernel_for("ringnorm", "pol4").weight_base == 4.0
 
 
 # -- store and runner ---------------------------------------------------------------------------
