@@ -79,7 +79,7 @@ def test_every_choice_behind_a_job_changes_its_fingerprint(monkeypatch, job, nam
     ],
 )
 def test_every_field_of_a_kernel_counts(monkeypatch, method, change):
-    job = Job("boston", "pol4", method, 0)
+    job = Job("abalone", "pol4", method, 0)
     before = fingerprint(job)
     monkeypatch.setitem(KERNELS, "pol4", replace(KERNELS["pol4"], **change))
     assert fingerprint(job) != before
