@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
-from sklearn.linear_model import Lasso, LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from hikernel import experiments
 from hikernel.bases import Gaussian, Polynomial
 from hikernel.experiments.decompositions import CentredGaussian, centred_gaussian
 from hikernel.experiments.greedy import GreedyClassifier, GreedyRegressor
@@ -42,16 +43,18 @@ def explicit_kernel(kernel, X, Z):
     for vertex in itertools.product(*(range(len(left)) for left, _ in levels)):
         block = np.ones_like(total)
         for m, j in enumerate(vertex):
-            weight = kernel.share * kernel.decay ** (j - 1) / kernel.sizes[m] if j else 1.0
+            share = 1.0 if kernel.share is None else kernel.share / kernel.sizes[m]
+            weight = share * kernel.decay ** (j - 1) if j else 1.0
             block *= weight * (levels[m][0][j] @ levels[m][1][j].T)
         total += block
     return total
 
 
+@pytest.mark.parametrize("share", [0.3, None])
 @pytest.mark.parametrize("basis", BASES, ids=lambda b: b.name)
-def test_the_full_kernel_is_the_sum_over_all_vertices(data, basis):
+def test_the_full_kernel_is_the_sum_over_all_vertices(data, basis, share):
     X, _ = data
-    kernel = ProductKernel.fit(X, basis, share=0.3, decay=0.5)
+    kernel = ProductKernel.fit(X, basis, share=share, decay=0.5)
     np.testing.assert_allclose(
         kernel.matrix(X[:7], X), explicit_kernel(kernel, X[:7], X), rtol=1e-10, atol=1e-12
     )
@@ -124,7 +127,7 @@ def test_l2_classifier_is_logistic_regression_in_the_features(data):
     np.testing.assert_allclose(
         model.decision_path(X, np.array([0.01]))[:, 0], model.decision_function(X)
     )
-    with pytest.raises(ValueError, match="two classes"):
+    with pytest.raises(ValueError, match="Only binary classification is supported"):
         L2Classifier().fit(X, np.arange(len(X)) % 3)
 
 
@@ -200,54 +203,8 @@ def test_greedy_classifier_separates_and_names_its_classes():
     assert model.nodes_ == [((3, 1),), ((1, 1),)]
     assert model.score(X, labels) > 0.97
     assert model.decision_function(X).shape == (200,)
-    with pytest.raises(ValueError, match="two classes"):
+    with pytest.raises(ValueError, match="Only binary classification is supported"):
         GreedyClassifier().fit(X, np.arange(200) % 3)
-
-
-def test_lasso_alpha_minimises_its_objective(data):
-    X, y = data
-    X, y = X[:25], y[:25]
-    model = LassoAlphaRegressor(0.05, basis=Polynomial(2), share=0.3)
-    model.fit(X, y)
-    K = model.kernel_.matrix(X, X)
-    C = K - K.mean(axis=0)
-    penalty = 0.05 * np.abs(C.T @ (y - y.mean())).max() / len(y)
-
-    def objective(v):
-        a, b = v[:25] - v[25:50], v[50]
-        return 0.5 * np.mean((y - K @ a - b) ** 2) + penalty * v[:50].sum()
-
-    ours = np.r_[
-        np.maximum(model.dual_coef_, 0), np.maximum(-model.dual_coef_, 0), model.intercept_
-    ]
-    best = minimize(objective, ours, bounds=[(0, None)] * 50 + [(None, None)], tol=1e-14)
-    assert objective(ours) <= best.fun + 1e-8
-    np.testing.assert_allclose(model.predict(X), K @ model.dual_coef_ + model.intercept_)
-    # At alpha = 1 and above nothing is left.
-    assert np.all(LassoAlphaRegressor(1.0, basis=Polynomial(2)).fit(X, y).dual_coef_ == 0)
-
-
-def test_lasso_alpha_paths_pass_through_single_fits(data):
-    X, y = data
-    alphas = np.array([0.5, 0.1])
-    settings = {"basis": Polynomial(2)}
-    path = LassoAlphaRegressor(**settings).fit_path(X, y, alphas)
-    for k, alpha in enumerate(alphas):
-        single = LassoAlphaRegressor(alpha, **settings).fit(X, y)
-        np.testing.assert_allclose(path.predict_path(X)[:, k], single.predict(X), atol=1e-9)
-
-
-def test_lasso_alpha_agrees_with_coordinate_descent(data):
-    X, y = data
-    alphas = np.array([0.6, 0.02, 0.1])  # in no order
-    model = LassoAlphaRegressor(basis=Polynomial(2), share=0.3).fit_path(X, y, alphas)
-    K = model.kernel_.matrix(X, X)
-    largest = np.abs((K - K.mean(axis=0)).T @ (y - y.mean())).max() / len(y)
-    for k, alpha in enumerate(alphas):
-        twin = Lasso(alpha * largest, tol=1e-10, max_iter=1_000_000).fit(K, y)
-        np.testing.assert_allclose(model.predict_path(X)[:, k], twin.predict(K), atol=1e-4)
-    assert np.all(model.gaps_ < 1e-9)
-    assert model.reached_.all()
 
 
 def test_mkl_selects_variables_and_reaches_its_optimum():
@@ -292,28 +249,6 @@ def test_mkl_takes_alphas_in_any_order_and_needs_a_constant(data):
         MKLRegressor(basis=Gaussian(degree=2, b=0.3)).fit(X, y)
 
 
-def test_lasso_alpha_says_where_its_path_ended(data):
-    X, y = data
-    alphas = np.array([1e-4, 0.9])
-    short = LassoAlphaRegressor(basis=Polynomial(2), max_steps=5)
-    with pytest.warns(ConvergenceWarning, match=r"1 of 2 alphas .* max_steps=5 .* Take larger"):
-        short.fit_path(X, y, alphas)
-    assert (short.n_steps_, short.n_unsolved_) == (5, 1)
-    assert short.reached_.tolist() == [False, True]
-    # The gap bounds what is missing of the optimum, from which the whole path is not far.
-    whole = LassoAlphaRegressor(basis=Polynomial(2)).fit_path(X, y, alphas)
-    assert whole.n_unsolved_ == 0
-    assert whole.reached_.all()
-    K = whole.kernel_.matrix(X, X)
-    C, r = K - K.mean(axis=0), y - y.mean()
-    penalty = 1e-4 * np.abs(C.T @ r).max() / len(y)
-    gone = [
-        np.mean((r - C @ m._duals[:, 0]) ** 2) / 2 + penalty * np.abs(m._duals[:, 0]).sum()
-        for m in (short, whole)
-    ]
-    assert 0.01 < (gone[0] - gone[1]) / (r @ r / 2 / len(y)) <= short.gaps_[0]
-
-
 def test_the_gaussian_of_the_tables_has_nine_kernels():
     x = np.random.default_rng(0).standard_normal(500)
     fitted = centred_gaussian(0.5).fit(x)
@@ -327,9 +262,79 @@ def test_the_gaussian_of_the_tables_has_nine_kernels():
     assert np.all(levels[0] == 1.0)
 
 
+BASELINES = [
+    L2Regressor(),
+    L2Classifier(),
+    GreedyRegressor(5),
+    GreedyClassifier(5),
+    LassoAlphaRegressor(),
+    MKLRegressor(),
+]
+
+
+@parametrize_with_checks(BASELINES)
+def test_scikit_learn_takes_them_for_estimators(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check(estimator)
+
+
+def test_the_package_has_them_all():
+    assert {type(model).__name__ for model in BASELINES} == set(experiments.__all__)
+    for model in BASELINES:
+        assert getattr(experiments, type(model).__name__) is type(model)
+    with pytest.raises(AttributeError, match="has no attribute 'SVM'"):
+        experiments.SVM  # noqa: B018
+
+
+def test_probabilities_are_those_of_the_decision(data):
+    X, y = data
+    labels = np.where(y > 0, "b", "a")
+    for model in (L2Classifier(), GreedyClassifier(3)):
+        model.fit(X, labels)
+        P = model.predict_proba(X)
+        np.testing.assert_allclose(P.sum(axis=1), 1.0)
+        np.testing.assert_allclose(np.log(P[:, 1] / P[:, 0]), model.decision_function(X))
+        assert np.all(model.classes_[P.argmax(axis=1)] == model.predict(X))
+
+
 @pytest.mark.parametrize(
-    "model",
-    [L2Regressor(), GreedyRegressor(), LassoAlphaRegressor(), MKLRegressor(), L2Classifier()],
+    ("model", "message"),
+    [
+        (L2Regressor(-1), "alpha must be a positive number, got -1"),
+        (L2Regressor(float("nan")), "alpha must be a positive number, got nan"),
+        (L2Regressor("0.1"), "alpha must be a positive number, got '0.1'"),
+        (L2Regressor(share=-1), "share must be a positive number, got -1"),
+        (L2Regressor(decay=0), "decay must be a positive number, got 0"),
+        (L2Regressor(basis="auto"), "the baselines have one for all"),
+        (L2Classifier(0), "alpha must be a positive number, got 0"),
+        (GreedyRegressor(0), "n_kernels must be a whole number from 1 on, got 0"),
+        (GreedyRegressor(2.5), "n_kernels must be a whole number from 1 on, got 2.5"),
+        (GreedyRegressor(ridge=-1), "ridge must be a positive number, got -1"),
+        (GreedyClassifier(basis="auto"), "the baselines have one for all"),
+        (LassoAlphaRegressor(0), "alpha must be a positive number, got 0"),
+        (LassoAlphaRegressor(max_steps=0), "max_steps must be a whole number from 1 on, got 0"),
+        (LassoAlphaRegressor(tol=-1), "tol must be a positive number, got -1"),
+        (MKLRegressor(-1), "alpha must be a positive number, got -1"),
+        (MKLRegressor(basis="auto"), "the baselines have one for all"),
+    ],
+    ids=str,
 )
-def test_parameters_survive_a_clone(model):
-    assert clone(model).get_params() == model.get_params()
+def test_parameters_that_make_no_sense_are_named(data, model, message):
+    X, y = data
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y > 0 if isinstance(model, L2Classifier | GreedyClassifier) else y)
+
+
+@pytest.mark.parametrize("model", [LassoAlphaRegressor(), MKLRegressor()], ids=str)
+def test_paths_need_alphas(data, model):
+    X, y = data
+    with pytest.raises(ValueError, match="alphas must be a list of positive numbers"):
+        model.fit_path(X, y, np.array([]))
+    with pytest.raises(ValueError, match="alpha must be a positive number, got -1"):
+        model.fit_path(X, y, np.array([0.1, -1.0]))
+
+
+def test_mkl_says_where_there_is_no_kernel():
+    with pytest.raises(ValueError, match="Every column of X is constant"):
+        MKLRegressor().fit(np.ones((5, 2)), np.arange(5.0))

@@ -10,6 +10,7 @@ import pytest
 
 from hikernel.cli import main
 from hikernel.experiments import command, datasets, runner
+from hikernel.experiments.fingerprint import fingerprint
 from hikernel.experiments.store import Job, Result, Store
 
 
@@ -24,7 +25,8 @@ def folder(tmp_path):
 
 
 def result(job, seconds=1.0):
-    return Result(job, 80, 3, [1.0], [30.0], [1.0], [], seconds)
+    known = {"settings": fingerprint(job), "source": "file"}
+    return Result(job, 80, 3, [1.0], [30.0], [1.0], [], seconds, **known)
 
 
 def test_jobs_are_done_side_by_side(folder):
@@ -107,6 +109,7 @@ def test_clocks():
         (["table1", "--seeds", "0", "-1"], "--seeds takes numbers from 0 on, not -1."),
         (["table1", "--n-jobs", "0"], "--n-jobs takes a number of processes"),
         (["table2", "--methods", "L2", "--kernels", "default"], "leave no job"),
+        (["table1", "--methods", "MKL", "--kernels", "mehler"], "MKL needs a kernel with a const"),
     ],
 )
 def test_mistakes_end_in_a_sentence(words, sentence, tmp_path, monkeypatch, capsys):
@@ -116,6 +119,14 @@ def test_mistakes_end_in_a_sentence(words, sentence, tmp_path, monkeypatch, caps
     assert sentence in error
     assert error.startswith("hikernel reproduce: ")
     assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("what", ["figure2", "all"])
+def test_a_missing_plotting_library_is_known_before_the_work(what, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(command, "find_spec", lambda name: None)
+    monkeypatch.setattr(command, "run_jobs", lambda *args, **settings: pytest.fail("work"))
+    assert main(["reproduce", what, "--results", str(tmp_path)]) == 2
+    assert "needs matplotlib: pip install 'hikernel[plot]'" in capsys.readouterr().err
 
 
 def test_an_interrupt_says_that_nothing_is_lost(folder, monkeypatch, capsys):

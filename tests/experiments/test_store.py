@@ -14,14 +14,9 @@ from hikernel.experiments.fingerprint import choices, fingerprint
 from hikernel.experiments.page import read_results
 from hikernel.experiments.settings import KERNELS
 from hikernel.experiments.store import Job, Result, Store
-from hikernel.experiments.tables import Cell, reached, summarise
+from hikernel.experiments.tables import Cell, summarise
 
 JOB = Job("boston", "pol4", "L2", 0)
-OLD_LINE = (
-    '{"job":{"data":"boston","kernel":"pol4","method":"HKL","seed":0},"n":506,"p":13,'
-    '"grid":[1.0,0.1,0.01],"test":[90.0,20.0,20.0],"cv":[3.0,1.0,1.0],"terms":[1,5,5],'
-    '"seconds":2.0,"note":"2 alphas: The hull reached max_kernels=600."}'
-)
 
 
 def result(job=JOB, test=(30.0, 20.0), grid=None, terms=(), **fields):
@@ -98,14 +93,10 @@ def test_more_draws_of_the_figure_keep_those_there_are(monkeypatch):
 # -- what counts as done ------------------------------------------------------------------------
 
 
-def test_lines_of_the_first_format_count_as_done(tmp_path):
+def test_lines_without_settings_are_not_done(tmp_path):
     store = Store(tmp_path / "table1.jsonl")
-    store.file.write_text(OLD_LINE + "\n")
-    (old,) = store
-    assert (old.settings, old.source, old.reached, old.n_vertices) == ("", "", 0, "")
-    assert store.missing([old.job], {"boston": "openml"}) == []
-    assert store.outdated() == []
-    assert reached(old) == 2
+    store.add(result())
+    assert store.missing([JOB]) == store.outdated() == [JOB]
 
 
 def test_results_of_other_settings_are_not_done(tmp_path):
@@ -124,7 +115,7 @@ def test_results_of_other_settings_are_not_done(tmp_path):
 
 def test_results_from_other_data_are_not_done(tmp_path):
     store = Store(tmp_path / "table1.jsonl")
-    store.add(result(source="openml"))
+    store.add(result(source="openml", settings=fingerprint(JOB)))
     assert store.missing([JOB]) == []
     assert store.missing([JOB], {"boston": ""}) == []
     assert store.missing([JOB], {"boston": "openml"}) == []
@@ -169,17 +160,6 @@ def test_unequal_grids_cannot_be_averaged():
 # -- ends of paths ------------------------------------------------------------------------------
 
 
-def test_how_far_a_path_went_is_saved_noted_or_seen():
-    four = {"test": (9.0, 5.0, 4.0, 4.0), "terms": (1, 2, 3, 3)}
-    assert reached(result(**four, reached=4)) == 4
-    assert reached(result(**four, note="3 alphas: The fit saturated.")) == 3
-    assert reached(result(**four)) == 3
-    # Errors alone may repeat by chance, and L2 has no kernels to count.
-    assert reached(result(test=(9.0, 4.0, 4.0))) == 3
-    assert reached(result(test=(9.0, 4.0, 4.0), terms=(1, 2, 3))) == 3
-    assert reached(result(test=(4.0,), terms=(1,))) == 1
-
-
 @pytest.mark.parametrize(
     ("reach", "note", "end"),
     [
@@ -195,7 +175,6 @@ def test_the_end_of_most_paths_is_named(reach, note, end):
         for i, r in enumerate(reach)
     ]
     assert Cell.of(cells).end == end
-    assert Cell.of(cells).at_end == bool(end)
 
 
 def test_the_last_of_the_grid_is_an_end():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from hikernel.experiments.datasets import (
@@ -46,14 +47,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="where results are kept",
     )
-    parser.add_argument("--datasets", nargs="+", metavar="NAME", help="some data sets only")
+    parser.add_argument(
+        "--datasets",
+        nargs="+",
+        metavar="NAME",
+        help="some data sets only; those of figure2 are synthetic-plain-4 to synthetic-rotated-128",
+    )
     parser.add_argument(
         "--kernels",
         nargs="+",
         choices=list(KERNELS),
         help="pol4, rbf and, for HKL, default if none are given",
     )
-    parser.add_argument("--methods", nargs="+", metavar="NAME", help="some methods only")
+    parser.add_argument(
+        "--methods", nargs="+", metavar="NAME", help=f"some methods only: {', '.join(METHODS)}"
+    )
     parser.add_argument("--seeds", nargs="+", type=int, metavar="N", help="splits or replications")
     parser.add_argument("--n-jobs", type=int, default=1, help="processes side by side")
     parser.add_argument(
@@ -107,6 +115,10 @@ def _check(arguments: argparse.Namespace) -> None:
         if name in given and not (what == "figure2" and arguments.kernels == ["pol4"]):
             reason = reasons.get(what, "only page and all write the page")
             raise UsageError(f"--{name} does nothing with {what}: {reason}.")
+    if what in ("figure2", "all") and find_spec("matplotlib") is None:
+        raise UsageError(
+            "The figure needs matplotlib: pip install 'hikernel[plot]', or name table1 or table2."
+        )
     if arguments.seeds and min(arguments.seeds) < 0:
         raise UsageError(f"--seeds takes numbers from 0 on, not {min(arguments.seeds)}.")
     if arguments.n_jobs == 0:
@@ -129,7 +141,10 @@ def _experiment(what: str, arguments: argparse.Namespace) -> int:
     folder = _folder(what, arguments)
     jobs = _figure_jobs(arguments) if what == "figure2" else _table_jobs(what, arguments)
     if not jobs:
-        raise UsageError("These options leave no job: the kernel default is for HKL only.")
+        raise UsageError(
+            "These options leave no job: the kernel default is for HKL only, and MKL needs a "
+            "kernel with a constant, which mehler has not."
+        )
     store = Store(arguments.results / f"{what}.jsonl")
     # A set that is missing should be known now, and not after an hour.
     names = dict.fromkeys(job.data for job in jobs)
@@ -165,9 +180,16 @@ def _table_jobs(what: str, arguments: argparse.Namespace) -> list[Job]:
             for seed in seeds
             for kernel in kernels
             for name in names
-            if method == "HKL" or KERNELS[kernel].basis is not None
+            if _fits(method, kernel)
         ]
     return jobs
+
+
+def _fits(method: str, kernel: str) -> bool:
+    """Whether a method works with a kernel: the default basis is for HKL, MKL needs a constant."""
+    if KERNELS[kernel].basis is None:
+        return method == "HKL"
+    return not (method == "MKL" and kernel == "mehler")
 
 
 def _figure_jobs(arguments: argparse.Namespace) -> list[Job]:

@@ -70,7 +70,7 @@ def _greedy(kernel: settings.KernelChoice) -> list[Any]:
 
 def _lasso_alpha(kernel: settings.KernelChoice) -> list[Any]:
     grid = settings.LASSO_GRID.tolist()
-    return [kernel.share, kernel.decay, grid, settings.LASSO_STEPS]
+    return [kernel.share, kernel.decay, grid, settings.LASSO_STEPS, "scaled path"]
 
 
 def _mkl(kernel: settings.KernelChoice) -> list[Any]:

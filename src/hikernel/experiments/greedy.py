@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hikernel.bases import FittedBasis, make_basis
 from hikernel.engines.protocol import FloatArray, Node
+from hikernel.experiments.checks import check_basis, check_count, check_positive
 from hikernel.experiments.logistic import TwoClasses, logistic_path
 
 __all__ = ["GreedyClassifier", "GreedyRegressor"]
@@ -62,6 +63,9 @@ class _Greedy(BaseEstimator):  # type: ignore[misc]  # untyped base
 
     def _select(self, X: FloatArray, y: FloatArray) -> None:
         """Grow the hull kernel by kernel and keep the fit of every size."""
+        check_count(self, "n_kernels")
+        check_positive(self, "ridge")
+        check_basis(self)
         recipe = make_basis(self.basis)
         self.bases_ = tuple(recipe.fit(np.ascontiguousarray(x)) for x in X.T)
         features = _Features(self.bases_, X)

@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hikernel.engines.protocol import FloatArray
+from hikernel.experiments.checks import check_kernel, check_positive
 from hikernel.experiments.logistic import TwoClasses, logistic_path
 from hikernel.experiments.product_kernel import KernelMap, ProductKernel
 
@@ -84,6 +85,8 @@ class L2Regressor(RegressorMixin, _FullKernel):  # type: ignore[misc]  # untyped
         y : array-like of shape (n,)
             Target.
         """
+        check_positive(self)
+        check_kernel(self)
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         self.map_ = self._map(X)
         self.intercept_ = float(np.mean(y))
@@ -159,6 +162,8 @@ class L2Classifier(TwoClasses, _FullKernel):
         y : array-like of shape (n,)
             Two labels.
         """
+        check_positive(self)
+        check_kernel(self)
         X, y = validate_data(self, X, y, dtype=np.float64)
         codes = self._encoded(y)
         self.map_ = self._map(X)

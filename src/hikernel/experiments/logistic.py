@@ -9,6 +9,7 @@ import scipy.linalg
 from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from hikernel.engines.protocol import FloatArray
 
@@ -89,11 +90,22 @@ class TwoClasses(ClassifierMixin):  # type: ignore[misc]  # untyped base
 
     def _encoded(self, y: NDArray[Any]) -> FloatArray:
         """Keep the two labels and return y as 0 and 1."""
+        check_classification_targets(y)
+        kind = type_of_target(y)
+        if kind != "binary":
+            raise ValueError(
+                f"Only binary classification is supported. The type of the target is {kind}."
+            )
         self.classes_, codes = np.unique(y, return_inverse=True)
         if len(self.classes_) != 2:
-            name = type(self).__name__
-            raise ValueError(f"{name} needs two classes, got {len(self.classes_)}.")
+            raise ValueError(f"{type(self).__name__} needs two classes, got one class.")
         return codes.astype(np.float64)
+
+    def __sklearn_tags__(self) -> Any:
+        """Tell scikit-learn that there are two classes."""
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return f(x) for the rows of X, shape (len(X),)."""
@@ -101,4 +113,10 @@ class TwoClasses(ClassifierMixin):  # type: ignore[misc]  # untyped base
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the labels for the rows of X, shape (len(X),)."""
-        return np.asarray(self.classes_[(self.decision_function(X) > 0.0).astype(int)])
+        second = self.decision_function(X) > 0.0
+        return np.asarray(self.classes_[second.astype(int)])
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probabilities of both classes, 1 / (1 + exp(-f)) for the second, (n, 2)."""
+        second = expit(self.decision_function(X))
+        return np.column_stack([1.0 - second, second])

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from hikernel.bases import FittedBasis, make_basis
 from hikernel.engines.protocol import FloatArray
 from hikernel.estimators import hkl_path
+from hikernel.experiments.checks import check_basis, check_positive
 from hikernel.graphs import KernelGraph
 
 __all__ = ["MKLRegressor"]
@@ -62,6 +63,7 @@ class MKLRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # unty
         y : array-like of shape (n,)
             Target.
         """
+        check_positive(self)
         return self.fit_path(X, y, np.array([self.alpha]))
 
     def fit_path(self, X: Any, y: Any, alphas: FloatArray) -> MKLRegressor:
@@ -70,9 +72,13 @@ class MKLRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # unty
         Raises
         ------
         ValueError
-            Where the basis has no constant level: without it no kernel is of one variable alone.
+            Where the basis has no constant level: without it no kernel is of one variable alone. So
+            also where all columns are constant.
         """
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        strengths = np.asarray(alphas, dtype=np.float64)
+        check_positive(self, alphas=strengths)
+        check_basis(self)
+        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
         recipe = make_basis(self.basis)
         features: dict[int, Callable[[FloatArray], FloatArray]] = {}
         for m in range(X.shape[1]):
@@ -84,8 +90,9 @@ class MKLRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # unty
                 )
             if fitted.max_level:
                 features[m] = _Block(fitted, m, X)
+        if not features:
+            raise ValueError("Every column of X is constant, so that MKL has no kernel.")
         graph = KernelGraph(features=features, weights=dict.fromkeys(features, 1.0))
-        strengths = np.asarray(alphas, dtype=np.float64)
         falling = np.argsort(-strengths, kind="stable")
         self.path_ = hkl_path(X, y, graph=graph, alphas=strengths[falling].tolist())
         # Place of each alpha on the path; one that it did not reach has the last.

@@ -51,11 +51,11 @@ class Result:
     note : str
         Why a path ended early, or nothing.
     settings : str
-        Fingerprint of the choices behind the job; empty in lines of the first format.
+        Fingerprint of the choices behind the job.
     source : str
         Where the rows came from: "file", "openml", "formula" or "generated"; empty is unknown.
     reached : int
-        Points of the grid that the path really reached; 0 is unknown.
+        Points of the grid that the path really reached; 0 is all.
     n_vertices : str
         Kernels of the graph, 10^22, where the method counted them.
     """
@@ -118,7 +118,7 @@ class Store:
         """Return the results by job; of one that was done twice, the last.
 
         Lines of other settings, or from another source than the one given here for their data set,
-        are left out; where a line or ``sources`` does not say, it stays.
+        are left out; where ``sources`` does not say, it stays.
         """
         return {result.job: result for result in self if _current(result, sources or {})}
 
@@ -154,8 +154,8 @@ def _read(line: str) -> Result | None:
 
 
 def _current(result: Result, sources: Mapping[str, str]) -> bool:
-    """Whether nothing is known to have changed since a result was computed."""
+    """Whether settings and source are those that the job would have now."""
     expected = sources.get(result.job.data, "")
-    if expected and result.source and result.source != expected:
+    if expected and result.source != expected:
         return False
-    return not result.settings or result.settings == fingerprint(result.job)
+    return result.settings == fingerprint(result.job)

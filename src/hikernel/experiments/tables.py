@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -21,7 +20,6 @@ __all__ = [
     "Row",
     "TableLayout",
     "kernel_name",
-    "reached",
     "summarise",
     "table_markdown",
     "vertices",
@@ -32,22 +30,16 @@ __all__ = [
 class TableLayout:
     """Columns of a table, as in the paper."""
 
-    name: str
-    title: str
     methods: tuple[str, ...]
     unit: str
 
 
 TABLES: Final = {
     "table1": TableLayout(
-        "table1",
-        "Table 1: regression",
         ("L2", "greedy", "lasso-alpha", "MKL", "HKL"),
         "100 x mean squared error / variance of y",
     ),
-    "table2": TableLayout(
-        "table2", "Table 2: classification", ("L2", "greedy", "HKL"), "error rate in percent"
-    ),
+    "table2": TableLayout(("L2", "greedy", "HKL"), "error rate in percent"),
 }
 
 
@@ -118,34 +110,10 @@ class Cell:
             seconds=float(np.mean([result.seconds for result in results])),
         )
 
-    @property
-    def at_end(self) -> bool:
-        """Whether the best is the last that the grid has or that most paths reached."""
-        return bool(self.end)
-
-
-def reached(result: Result) -> int:
-    """Return how many points of its grid the path of a result reached.
-
-    Lines of the first format do not say; there it stands in the note, or is where kernels and
-    errors begin to repeat themselves to the end of the grid.
-    """
-    if result.reached:
-        return result.reached
-    noted = re.match(r"(\d+) alphas:", result.note)
-    if noted:
-        return int(noted.group(1))
-    count = len(result.grid)
-    if result.terms:
-        tail = list(zip(result.terms, result.test, strict=True))
-        while count > 1 and tail[count - 2] == tail[-1]:
-            count -= 1
-    return count
-
 
 def _end(results: Sequence[Result], best: int) -> str:
     """Say whether the best point is an end of most paths, and of what kind."""
-    ended = [result for result in results if best >= reached(result) - 1]
+    ended = [result for result in results if best >= (result.reached or len(result.grid)) - 1]
     if 2 * len(ended) <= len(results):
         return ""
     full = sum("max_kernels" in result.note for result in ended)
