@@ -187,7 +187,7 @@ def test_data_sets_get_their_kernels():
     assert not kernel_for("mushrooms", "pol4").make_basis().standardises
     assert kernel_for("mushrooms", "rbf") is KERNELS["rbf"]
     assert kernel_for("abalone", "pol4") is KERNELS["pol4"]
-    assert kernel_for("ringnorm", "pol4").weight_base == 4.0
+    assert kernel_for("ringnorm", "pol4").weight_base == 2.7
 
 
 # -- store and runner ---------------------------------------------------------------------------
