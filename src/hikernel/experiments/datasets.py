@@ -69,7 +69,7 @@ _SOURCES: Final = {
 }
 
 _OPENML: Final = {
-    # Names and versions there. Of the Delve families OpenML has two: its puma32H is pumadyn-32nm.
+    # Names and versions on OpenML. Of the Delve families it has two: its puma32H is pumadyn-32nm.
     "abalone": ("abalone", 1),
     "boston": ("boston", 1),
     "bank-32nh": ("bank32nh", 1),
