@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from hikernel.cli import main
-from hikernel.experiments import command, protocol, runner
+from hikernel.experiments import command, page, protocol, runner
 from hikernel.experiments.datasets import DataError, Dataset, load
 from hikernel.experiments.figure import curves, draw, figure_jobs, figure_markdown
 from hikernel.experiments.fingerprint import fingerprint
@@ -269,6 +269,15 @@ def test_the_default_basis_has_its_own_name_and_counts():
     assert "| abalone | 506 | 8 | default basis | 10^5 |" in text
     (old,) = summarise([made])
     assert old.n_vertices == ""
+
+
+def test_the_printed_expansion_stands_beside_the_papers_rbf():
+    rows = summarise([make_result("boston", "mehler", "HKL", 0, [16.0], [1.0])])
+    (line,) = table_markdown("table1", rows)[2:]
+    assert "| mehler |" in line
+    assert "**16.0† [1] (17.1 ± 4.7)**" in line
+    # It is no row of the paper of its own: the verdict is about pol4 and rbf.
+    assert "in 0 of 0 rows" in page._verdict("table1", rows)
 
 
 def test_small_print():

@@ -15,6 +15,7 @@ from hikernel.experiments.tables import (
     Row,
     beats,
     kernel_name,
+    paper_row,
     pm,
     summarise,
     table_markdown,
@@ -117,7 +118,7 @@ def _detail(table: str, rows: Sequence[Row]) -> list[str]:
         cell = row.cells.get("HKL")
         if cell is None:
             continue
-        printed = PAPER[table].get((row.data, row.kernel))
+        printed = paper_row(table, row)
         other = row.cells.get("L2")
         cells = [
             row.data,
