@@ -25,14 +25,6 @@ from hikernel.experiments.product_kernel import KernelMap, ProductKernel
 BASES = [Polynomial(3), centred_gaussian(0.2, levels=4), Gaussian(degree=2, b=0.3)]
 
 
-@pytest.fixture
-def data():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, 3))
-    y = X[:, 0] - X[:, 1] * X[:, 2] + 0.1 * rng.standard_normal(60)
-    return X, y
-
-
 def explicit_kernel(kernel, X, Z):
     """Sum over all vertices, one by one."""
     total = np.zeros((len(X), len(Z)))

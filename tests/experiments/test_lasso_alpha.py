@@ -12,14 +12,6 @@ from hikernel.bases import Polynomial
 from hikernel.experiments.lasso_alpha import LassoAlphaRegressor, _between
 
 
-@pytest.fixture
-def data():
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, 3))
-    y = X[:, 0] - X[:, 1] * X[:, 2] + 0.1 * rng.standard_normal(60)
-    return X, y
-
-
 def test_lasso_alpha_minimises_its_objective(data):
     X, y = data
     X, y = X[:25], y[:25]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import gzip
 from collections import Counter
 from dataclasses import replace
 
@@ -30,17 +29,6 @@ def make_result(data, kernel, method, seed, test, cv):
     job = Job(data, kernel, method, seed)
     known = {"settings": fingerprint(job), "source": "file"}
     return Result(job, 506, 13, grid, test, cv, [1] * len(test), 2.0, **known)
-
-
-@pytest.fixture
-def folder(tmp_path):
-    """A folder with a small stand-in for boston."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((80, 3))
-    table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(target=X[:, 0] - X[:, 1])
-    with gzip.open(tmp_path / "boston.csv.gz", "wt") as file:
-        table.to_csv(file, index=False)
-    return tmp_path
 
 
 # -- data ---------------------------------------------------------------------------------------
@@ -269,6 +257,14 @@ def test_the_default_basis_has_its_own_name_and_counts():
     assert "| abalone | 506 | 8 | default basis | 10^5 |" in text
     (old,) = summarise([made])
     assert old.n_vertices == ""
+
+
+def test_the_detail_has_the_honest_error_of_every_method():
+    made = [make_result("boston", "pol4", m, 0, [16.0, 18.0], [2.0, 1.0]) for m in ("HKL", "MKL")]
+    head, _, line = page._detail("table1", summarise(made))
+    shown = dict(zip(head.split(" | "), line.split(" | "), strict=True))
+    assert (shown["best"], shown["honest"], shown["MKL honest |"]) == ("16.0", "18.0", "18.0 |")
+    assert shown["L2 honest"] == shown["lasso-alpha honest"] == ""
 
 
 def test_the_printed_expansion_stands_beside_the_papers_rbf():

@@ -2,26 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
-
-import numpy as np
-import pandas as pd
 import pytest
 
 from hikernel.cli import main
 from hikernel.experiments import command, datasets, runner
 from hikernel.experiments.fingerprint import fingerprint
 from hikernel.experiments.store import Job, Result, Store
-
-
-@pytest.fixture
-def folder(tmp_path):
-    """A folder with a small stand-in for boston."""
-    X = np.random.default_rng(0).standard_normal((80, 3))
-    table = pd.DataFrame(X, columns=["a", "b", "c"]).assign(target=X[:, 0] - X[:, 1])
-    with gzip.open(tmp_path / "boston.csv.gz", "wt") as file:
-        table.to_csv(file, index=False)
-    return tmp_path
 
 
 def result(job, seconds=1.0):

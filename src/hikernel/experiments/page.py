@@ -86,8 +86,9 @@ def _table_part(table: str, rows: Sequence[Row]) -> list[str]:
         "",
         "HKL in more detail: the parameter of each split by cross-validation inside its training "
         "half (honest), the kernels in use and the seconds a split takes with its "
-        "cross-validation. (Q) behind lambda: most paths end there because Q kernels are in use, "
-        "so that more kernels might do better; (last): it is the last of the "
+        "cross-validation; then the other methods, honest as well. (Q) behind lambda: most paths "
+        "end there because Q kernels are in use, so that more might do better; (last): it is the "
+        "last of the "
         "grid, or the last before the fit saturated.",
         "",
         *_detail(table, rows),
@@ -112,24 +113,26 @@ def _verdict(table: str, rows: Sequence[Row]) -> str:
 
 
 def _detail(table: str, rows: Sequence[Row]) -> list[str]:
-    head = ["data", "k", "best", "honest", "paper", "L2 honest", "lambda", "kernels", "seconds"]
+    others = [method for method in TABLES[table].methods if method != "HKL"]
+    head = ["data", "k", "best", "honest", "paper", "lambda", "kernels", "seconds"]
+    head += [f"{method} honest" for method in others]
     out = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
     for row in rows:
         cell = row.cells.get("HKL")
         if cell is None:
             continue
         printed = paper_row(table, row)
-        other = row.cells.get("L2")
         cells = [
             row.data,
             kernel_name(row.kernel),
             pm(cell.best, cell.best_std),
             pm(cell.honest, cell.honest_std),
             f"{printed.errors['HKL'].mean:.1f}" if printed else "",
-            "" if other is None else pm(other.honest, other.honest_std),
             f"{cell.parameter:.1e}" + (f" ({cell.end})" if cell.end else ""),
             f"{cell.terms:.0f}",
             f"{cell.seconds:.0f}",
         ]
+        beside = [row.cells.get(method) for method in others]
+        cells += ["" if other is None else pm(other.honest, other.honest_std) for other in beside]
         out.append("| " + " | ".join(cells) + " |")
     return out
