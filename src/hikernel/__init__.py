@@ -17,7 +17,7 @@ if TYPE_CHECKING:
         hkl_path,
         stability_selection,
     )
-    from hikernel.persistence import load
+    from hikernel.estimators.saving import load
 
 __all__ = [
     "HKLClassifier",
@@ -30,7 +30,7 @@ __all__ = [
     "stability_selection",
 ]
 
-_HOMES = {"load": "hikernel.persistence"} | dict.fromkeys(
+_HOMES = {"load": "hikernel.estimators.saving"} | dict.fromkeys(
     [
         "HKLClassifier",
         "HKLClassifierCV",

@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         add_arguments(reproduce)
         return run(parser.parse_args(given))
     parser.parse_args(given)
-    from hikernel.experiments.demo import run_demo
+    from hikernel.demo import run_demo
 
     run_demo()
     return 0

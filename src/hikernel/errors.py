@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from sklearn.exceptions import ConvergenceWarning
 
-__all__ = ["CertificateWarning", "ConvergenceWarning", "MemoryPlanError", "ModelFileError"]
+__all__ = [
+    "CertificateWarning",
+    "ConvergenceWarning",
+    "MemoryPlanError",
+    "ModelFileError",
+    "UsageError",
+]
 
 
 class CertificateWarning(UserWarning):
@@ -21,3 +27,7 @@ class MemoryPlanError(MemoryError):
 
 class ModelFileError(ValueError):
     """A model file is damaged, of a newer version, or no model file; nothing of it was loaded."""
+
+
+class UsageError(ValueError):
+    """A command cannot do what it was asked: options that clash, or data that are not there."""

@@ -8,7 +8,7 @@ from engines.cases import make, rational_tail_sum
 from oracles.naive import all_nodes, descendant_sum, node_features
 
 from hikernel.engines import NumpyEngine, tails
-from hikernel.engines.memory import available_bytes, require_memory
+from hikernel.engines.machine import available_bytes, require_memory
 from hikernel.errors import MemoryPlanError
 from hikernel.graphs import Grid, geometric_weights
 

@@ -13,7 +13,7 @@ from sklearn.model_selection import cross_val_score
 from hikernel import HKLClassifier, HKLRegressor, HKLRegressorCV, hkl_path
 from hikernel.bases import OrthonormalPolynomial
 from hikernel.bases.design import Design
-from hikernel.engines.memory import available_bytes
+from hikernel.engines.machine import available_bytes
 from hikernel.errors import MemoryPlanError
 from hikernel.graphs import KernelGraph, PrecomputedGrid, precomputed
 from hikernel.losses import SquaredError

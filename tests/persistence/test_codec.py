@@ -142,7 +142,7 @@ def test_the_registry_is_of_frozen_data():
 
 def test_every_basis_and_loss_is_registered():
     from hikernel.bases import BASES
-    from hikernel.bases.base import FittedBasis
+    from hikernel.bases.basis import FittedBasis
     from hikernel.losses import CLASSIFICATION, REGRESSION
 
     fitted = [cls for cls in FittedBasis.__subclasses__() if cls.__module__.startswith("hikernel.")]

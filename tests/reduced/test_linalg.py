@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hikernel.reduced.linalg import matmul, matvec
+from hikernel.engines.numerics import matmul, matvec
 
 rng = np.random.default_rng(0)
 

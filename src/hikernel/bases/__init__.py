@@ -11,8 +11,9 @@ import inspect
 
 from hikernel.bases.anova import Anova
 from hikernel.bases.asinh import AsinhPolynomial
-from hikernel.bases.base import Basis, FittedBasis
+from hikernel.bases.basis import Basis, FittedBasis
 from hikernel.bases.categorical import Categorical
+from hikernel.bases.column import Standardizer
 from hikernel.bases.gaussian import Gaussian
 from hikernel.bases.hermite import Hermite
 from hikernel.bases.kernel_pca import KernelPCA
@@ -20,7 +21,6 @@ from hikernel.bases.lowrank import LowRankMap, LowRankWarning, pivoted_cholesky
 from hikernel.bases.orthonormal import OrthonormalPolynomial
 from hikernel.bases.polynomial import Polynomial
 from hikernel.bases.rank import RankPolynomial
-from hikernel.bases.scaling import Standardizer
 from hikernel.bases.spline import Spline
 
 __all__ = [

@@ -7,12 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from hikernel.bases.base import Basis, FittedBasis
-from hikernel.bases.column import Column, FloatArray
+from hikernel.bases.basis import Basis, FittedBasis
+from hikernel.bases.column import Column, Standardizer
 from hikernel.bases.kernels import GaussianKernel
 from hikernel.bases.lowrank import LowRankMap, pivoted_cholesky
-from hikernel.bases.parameters import check_fraction, check_optional_integer, check_positive
-from hikernel.bases.scaling import Standardizer
+from hikernel.checks import check_fraction, check_optional_integer, check_positive
+from hikernel.engines.protocol import FloatArray
 
 __all__ = ["Anova", "FittedAnova"]
 

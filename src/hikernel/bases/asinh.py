@@ -8,11 +8,11 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hikernel.bases.base import Basis, FittedBasis
-from hikernel.bases.column import Column, FloatArray
+from hikernel.bases.basis import Basis, FittedBasis
+from hikernel.bases.column import Column, Standardizer
 from hikernel.bases.orthonormal import FittedOrthonormalPolynomial, OrthonormalPolynomial
-from hikernel.bases.parameters import check_integer
-from hikernel.bases.scaling import Standardizer
+from hikernel.checks import check_integer
+from hikernel.engines.protocol import FloatArray
 
 __all__ = ["AsinhPolynomial", "FittedAsinhPolynomial"]
 

@@ -8,10 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from hikernel.bases.base import Basis, FittedBasis
-from hikernel.bases.column import Column, FloatArray
-from hikernel.bases.parameters import check_positive
-from hikernel.bases.scaling import Standardizer
+from hikernel.bases.basis import Basis, FittedBasis
+from hikernel.bases.column import Column, Standardizer
+from hikernel.checks import check_positive
+from hikernel.engines.protocol import FloatArray
 
 __all__ = ["Categorical", "FittedCategorical"]
 

@@ -10,13 +10,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from hikernel.bases.base import Basis, FittedBasis
-from hikernel.bases.column import Column, FloatArray
+from hikernel.bases.basis import Basis, FittedBasis, as_levels
+from hikernel.bases.column import Column, Standardizer
 from hikernel.bases.lowrank import LowRankWarning, leading_directions
 from hikernel.bases.mehler import MehlerSeries
-from hikernel.bases.parameters import check_flag, check_fraction, check_integer, check_positive
-from hikernel.bases.recurrence import as_levels
-from hikernel.bases.scaling import Standardizer
+from hikernel.checks import check_flag, check_fraction, check_integer, check_positive
+from hikernel.engines.protocol import FloatArray
 
 __all__ = ["FittedGaussian", "Gaussian"]
 

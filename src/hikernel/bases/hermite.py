@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from hikernel.bases.base import Basis, FittedBasis
-from hikernel.bases.column import Column, FloatArray
-from hikernel.bases.parameters import check_fraction, check_integer
-from hikernel.bases.recurrence import as_levels, scaled_hermite
-from hikernel.bases.scaling import Standardizer
+from hikernel.bases.basis import Basis, FittedBasis, as_levels
+from hikernel.bases.column import Column, Standardizer
+from hikernel.bases.recurrence import scaled_hermite
+from hikernel.checks import check_fraction, check_integer
+from hikernel.engines.protocol import FloatArray
 
 __all__ = ["FittedHermite", "Hermite"]
 

@@ -7,18 +7,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from hikernel.bases.base import Basis, FittedBasis
-from hikernel.bases.column import Column, FloatArray
+from hikernel.bases.basis import Basis, FittedBasis
+from hikernel.bases.column import Column, Standardizer
 from hikernel.bases.kernels import KERNELS, Kernel, check_kernel_name
 from hikernel.bases.lowrank import LowRankMap, leading_directions, pivoted_cholesky
-from hikernel.bases.parameters import (
+from hikernel.checks import (
     check_flag,
     check_fraction,
     check_integer,
     check_optional_integer,
     check_positive,
 )
-from hikernel.bases.scaling import Standardizer
+from hikernel.engines.protocol import FloatArray
 
 __all__ = ["FittedKernelPCA", "KernelPCA"]
 

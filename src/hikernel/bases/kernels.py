@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hikernel.bases.column import FloatArray
+from hikernel.engines.protocol import FloatArray
 
 __all__ = [
     "KERNELS",

@@ -14,8 +14,9 @@ from typing import cast
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from hikernel.bases.column import FloatArray, distinct
+from hikernel.bases.column import distinct
 from hikernel.bases.kernels import Kernel
+from hikernel.engines.protocol import FloatArray
 
 __all__ = ["LowRankMap", "LowRankWarning", "leading_directions", "pivoted_cholesky"]
 

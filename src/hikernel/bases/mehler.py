@@ -12,8 +12,8 @@ from functools import cached_property
 
 import numpy as np
 
-from hikernel.bases.column import FloatArray
 from hikernel.bases.recurrence import scaled_hermite
+from hikernel.engines.protocol import FloatArray
 
 __all__ = ["MehlerSeries"]
 

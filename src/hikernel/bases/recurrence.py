@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hikernel.bases.column import FloatArray
+from hikernel.engines.protocol import FloatArray
 
-__all__ = ["as_levels", "binomial_powers", "far_points", "scaled_hermite"]
+__all__ = ["binomial_powers", "far_points", "scaled_hermite"]
 
 # Standardised points, and so roots of the polynomials, are below about sqrt(n); at 1e30 the
 # lower-order terms are smaller than the leading one by far more than a rounding.
@@ -77,8 +77,3 @@ def scaled_hermite(t: FloatArray, ratio: float, start: FloatArray, n_terms: int)
                 back = terms[j - 1] * (ratio * np.sqrt(j / (j + 1)))
                 np.subtract(terms[j + 1], back, out=terms[j + 1], where=~far)
     return terms
-
-
-def as_levels(terms: FloatArray) -> list[FloatArray]:
-    """Split terms of shape (q + 1, n) into one-column levels of shape (n, 1)."""
-    return [term[:, np.newaxis] for term in terms]

@@ -6,7 +6,7 @@ parents, ``system`` checks the input, ``report`` says what came out. Nothing her
 """
 
 from hikernel.consistency.fitted import FittedTerms, diagnose
-from hikernel.consistency.graph import SupportsWeight
+from hikernel.consistency.graph_part import SupportsWeight
 from hikernel.consistency.plugin import estimate_conditions
 from hikernel.consistency.population import consistency_conditions
 from hikernel.consistency.report import Condition, ConsistencyReport, Verdict

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hikernel.consistency.graph import GraphPart
+from hikernel.consistency.graph_part import GraphPart
 from hikernel.consistency.report import Condition
 from hikernel.engines.protocol import FloatArray
 from hikernel.reduced.variational import THETA_FLOOR

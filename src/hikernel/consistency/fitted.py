@@ -2,28 +2,25 @@
 
 A grid is astronomically large, so that only a part of it is looked at: the hull, all sources of its
 complement and, where asked for, all terms up to an order or a degree. Of a general graph all nodes
-are. The estimators stand above this package; what is needed of one is written down as a protocol.
+are. What is needed of an estimator is written down as a protocol.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any, Protocol
 
-import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from hikernel.bases.design import Design
-from hikernel.bases.parameters import check_integer, check_optional_integer
+from hikernel.checks import check_integer, check_optional_integer
 from hikernel.consistency.plugin import estimate_conditions
 from hikernel.consistency.report import ConsistencyReport
 from hikernel.engines.protocol import FloatArray, Node
-from hikernel.graphs import Dag, Grid, node_degree, node_name, node_order, unambiguous
-from hikernel.graphs.kernel_design import node_names
+from hikernel.graphs import Dag, Design, Grid, node_degree, node_order
 from hikernel.losses import Loss, SquaredError
+from hikernel.selection import TermModel
 
 __all__ = ["FittedTerms", "diagnose"]
 
@@ -31,14 +28,10 @@ __all__ = ["FittedTerms", "diagnose"]
 class FittedTerms(Protocol):
     """What the diagnosis needs of a fitted estimator; the regressors are such."""
 
-    graph_: Any
     loss_: Loss
     refit_: str | None
-    nodes_: list[Any]
-    coef_: FloatArray
-    hull_: Any  # the frame with the width of every term
-    columns_: Any  # names, and transform(X), the matrix of a table, where the graph is a grid
-    _design: Any  # a Design, or the kernels of a graph
+    _model: TermModel
+    _design: Design
 
 
 def diagnose(
@@ -103,72 +96,73 @@ def diagnose(
     ('recovered', 5, 64, 15625)
     """
     check_is_fitted(model)
-    graph = _check_model(model)
+    _check_model(model)
+    design, graph = model._design, model._design.graph
     check_optional_integer("max_order", max_order, 1, "the sources alone")
     check_optional_integer("max_degree", max_degree, 1, "the sources alone")
     check_integer("max_nodes", max_nodes, 1)
-    blocks = _coefficients(model)
-    if isinstance(graph, Dag):
-        if max_order is not None or max_degree is not None:
-            raise ValueError(
-                "max_order and max_degree speak of a grid of columns; leave them out, all nodes "
-                "of a general graph are looked at."
-            )
-        _check_size(graph.n_vertices, max_nodes)
-        features = model._design.features(graph.nodes, X)
-        words = dict(zip(graph.nodes, node_names(graph.nodes, graph.nodes), strict=True))
-        name: Callable[[Any], str] = words.__getitem__
-    else:
+    blocks = _coefficients(model._model)
+    if isinstance(graph, Grid):
         nodes = _terms_to_look_at(graph, list(blocks), max_order, max_degree, max_nodes)
-        features = _features(model._design, nodes, model.columns_.transform(X))
-        name = partial(node_name, names=unambiguous(model.columns_.names))
-    report = estimate_conditions(graph, features, blocks, sample_weight=sample_weight, tol=tol)
-    return replace(report, n_graph=graph.n_vertices, name=name)
-
-
-def _check_size(size: int, max_nodes: int) -> None:
-    if size > max_nodes:
-        raise ValueError(f"The graph has {size} nodes, more than max_nodes={max_nodes}; raise it.")
-
-
-def _check_model(model: FittedTerms) -> Grid | Dag:
-    """Return the graph of a model of which the theory speaks; raise for others."""
-    on_columns = isinstance(model.graph_, Grid) and isinstance(model._design, Design)
-    if not on_columns and not isinstance(model.graph_, Dag):
+    elif isinstance(graph, Dag):
+        nodes = _all_nodes(graph, max_order, max_degree, max_nodes)
+    else:
         raise ValueError(
             "diagnose works on grids of one-variable bases and on KernelGraph with features; for "
             "another graph pass the features of its nodes to "
             "hikernel.consistency.estimate_conditions."
         )
+    features = design.features(nodes, design.read(X))
+    report = estimate_conditions(graph, features, blocks, sample_weight=sample_weight, tol=tol)
+    words = dict(zip(nodes, design.terms(nodes)["term"], strict=True))
+    return replace(report, n_graph=graph.n_vertices, name=words.__getitem__)
+
+
+def _check_model(model: FittedTerms) -> None:
+    """Raise for a model of which the theory does not speak."""
     if not isinstance(model.loss_, SquaredError):
         raise ValueError(
             "The conditions are known for the squared error only, and this model was fitted with "
             f"loss={model.loss_.name!r}."
         )
-    if model.coef_.ndim > 1:
+    if model._model.coef.ndim > 1:
         raise ValueError(
             f"The conditions are known for one output only, and this model has "
-            f"{model.coef_.shape[1]}."
+            f"{model._model.coef.shape[1]}."
         )
     if model.refit_ == "variables":
         raise ValueError(
             'This model was refitted with refit="variables", which has terms that no penalty '
             'selected; fit HKLRegressor with the same alpha and refit="ridge", and diagnose that.'
         )
-    graph: Grid | Dag = model.graph_
-    return graph
 
 
-def _coefficients(model: FittedTerms) -> dict[Node, FloatArray]:
+def _coefficients(model: TermModel) -> dict[Any, FloatArray]:
     """Return the blocks of the terms with a coefficient."""
-    blocks = np.split(model.coef_, np.cumsum(model.hull_["width"].to_numpy())[:-1])
-    found = {node: block for node, block in zip(model.nodes_, blocks, strict=True) if block.any()}
+    kept = model.kept()
+    found = dict(zip(kept.nodes, kept.blocks, strict=True))
     if not found:
         raise ValueError(
             "No term of the model has a coefficient, so that there is nothing to be recovered; "
             "lower alpha."
         )
     return found
+
+
+def _all_nodes(
+    graph: Dag, max_order: int | None, max_degree: int | None, max_nodes: int
+) -> list[Any]:
+    """Return the nodes of a general graph, all of which are looked at."""
+    if max_order is not None or max_degree is not None:
+        raise ValueError(
+            "max_order and max_degree speak of a grid of columns; leave them out, all nodes "
+            "of a general graph are looked at."
+        )
+    if graph.n_vertices > max_nodes:
+        raise ValueError(
+            f"The graph has {graph.n_vertices} nodes, more than max_nodes={max_nodes}; raise it."
+        )
+    return graph.nodes
 
 
 def _terms_to_look_at(
@@ -203,14 +197,3 @@ def _terms_to_look_at(
                 seen.add(child)
                 wanted.append(child)
     return sorted(found, key=lambda node: (node_degree(node), node))
-
-
-def _features(design: Design, nodes: Sequence[Node], X: FloatArray) -> Mapping[Node, FloatArray]:
-    """Return the feature columns of every node."""
-    highest: dict[int, int] = {}
-    for node in nodes:
-        for m, level in node:
-            highest[m] = max(highest.get(m, 0), level)
-    engine = design.up_to(highest).engine(X, np.ones(len(X)), highest)
-    ends = np.cumsum([engine.width(node) for node in nodes])[:-1]
-    return dict(zip(nodes, np.split(engine.features(nodes), ends, axis=1), strict=True))

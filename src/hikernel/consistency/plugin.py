@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hikernel.consistency.graph import SupportsWeight
+from hikernel.consistency.graph_part import SupportsWeight
 from hikernel.consistency.population import conditions_of
 from hikernel.consistency.report import ConsistencyReport
-from hikernel.consistency.system import Blocks, HullSplit
+from hikernel.consistency.system import HullSplit, NodeBlocks
+from hikernel.engines.numerics import matmul
 from hikernel.engines.protocol import FloatArray
-from hikernel.reduced.linalg import matmul
 
 __all__ = ["estimate_conditions"]
 
@@ -62,7 +62,7 @@ def estimate_conditions(
     lengths = {len(block) for block in columns.values()}
     if len(lengths) > 1:
         raise ValueError(f"All features must have the same number of rows, got {sorted(lengths)}.")
-    blocks = Blocks.of(graph, columns, [block.shape[1] for block in columns.values()])
+    blocks = NodeBlocks.of(graph, columns, [block.shape[1] for block in columns.values()])
     n = lengths.pop()
     weights = _row_weights(sample_weight, n)
     stacked = np.hstack(list(columns.values()))

@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hikernel.consistency.dual_norm import closed_form, dual_norm, largest_source
-from hikernel.consistency.graph import SupportsWeight
+from hikernel.consistency.graph_part import SupportsWeight
 from hikernel.consistency.report import ConsistencyReport
-from hikernel.consistency.system import Blocks, HullSplit, check_covariance, solve_hull
+from hikernel.consistency.system import HullSplit, NodeBlocks, check_covariance, solve_covariance
+from hikernel.engines.numerics import matvec
 from hikernel.engines.protocol import FloatArray
-from hikernel.reduced.linalg import matvec
 
 __all__ = ["conditions_of", "consistency_conditions"]
 
@@ -89,7 +89,7 @@ def consistency_conditions(
     >>> round(report.necessary.value, 6), report.necessary.worst, report.verdict
     (0.75, ((1, 1),), 'recovered')
     """
-    blocks = Blocks.of(graph, nodes, widths)
+    blocks = NodeBlocks.of(graph, nodes, widths)
     sigma = check_covariance(covariance, blocks.n_columns)
     beta = blocks.direction(coefficients)
     split = HullSplit.of(graph, blocks, beta, hull)
@@ -97,7 +97,7 @@ def consistency_conditions(
 
 
 def conditions_of(
-    blocks: Blocks,
+    blocks: NodeBlocks,
     sigma: FloatArray,
     beta: FloatArray,
     split: HullSplit,
@@ -108,12 +108,13 @@ def conditions_of(
     """Return the report of checked input; ``n_samples`` marks it as an estimate."""
     if not 0.0 < tol < 1.0:
         raise ValueError(f"tol must lie between 0 and 1, got {tol!r}.")
-    inside, outside = blocks.columns(split.inside), blocks.columns(split.outside)
-    solution, n_dependent = solve_hull(
+    inside = blocks.blocks.columns(split.inside)
+    outside = blocks.blocks.columns(split.outside)
+    solution, n_dependent = solve_covariance(
         sigma[np.ix_(inside, inside)], _norm_gradient(blocks, beta[inside], split)
     )
     pull = matvec(sigma[np.ix_(outside, inside)], solution)
-    squares = blocks.squares(pull, split.outside)
+    squares = blocks.blocks.restrict(split.outside).squares(pull)
     return ConsistencyReport(
         necessary=largest_source(split.complement, squares),
         sufficient=dual_norm(split.complement, squares, tol=tol),
@@ -125,8 +126,8 @@ def conditions_of(
     )
 
 
-def _norm_gradient(blocks: Blocks, beta: FloatArray, split: HullSplit) -> FloatArray:
+def _norm_gradient(blocks: NodeBlocks, beta: FloatArray, split: HullSplit) -> FloatArray:
     """Return q, shape (R_W,): the gradient of Omega at beta on W."""
     hull = split.hull.map
     factors = split.hull.ancestor_sums(hull.weights / hull.descendant_norms(split.squares))
-    return np.repeat(factors, blocks.widths(split.inside)) * beta
+    return np.asarray(blocks.blocks.restrict(split.inside).spread(factors) * beta)

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import linalg
 
-from hikernel.consistency.graph import GraphPart, SupportsWeight
+from hikernel.consistency.graph_part import GraphPart, SupportsWeight
+from hikernel.engines.numerics import matvec
 from hikernel.engines.protocol import FloatArray
-from hikernel.reduced.linalg import matvec
+from hikernel.engines.rows import Blocks
 
-__all__ = ["Blocks", "HullSplit", "check_covariance", "solve_hull"]
+__all__ = ["HullSplit", "NodeBlocks", "check_covariance", "solve_covariance"]
 
 _SYMMETRY = 1e-8
 """Largest asymmetry and most negative eigenvalue of a correlation matrix that pass as rounding."""
@@ -25,24 +26,24 @@ _OUT_OF_RANGE = 1e-3
 
 
 @dataclass(frozen=True)
-class Blocks:
+class NodeBlocks:
     """Nodes and the columns that belong to each.
 
     Attributes
     ----------
     nodes : list of nodes
         V, distinct and closed under ancestors.
-    starts : ndarray of shape (m + 1,)
-        First column of each node, then the number of columns R.
+    blocks : Blocks
+        Their columns.
     """
 
     nodes: list[Any]
-    starts: NDArray[np.intp]
+    blocks: Blocks
 
     @classmethod
     def of(
         cls, graph: SupportsWeight, nodes: Iterable[Any], widths: Sequence[int] | None
-    ) -> Blocks:
+    ) -> NodeBlocks:
         """Check nodes and widths."""
         listed = list(nodes)
         known = set(listed)
@@ -68,28 +69,12 @@ class Blocks:
             weight = graph.weight(node)
             if not (np.isfinite(weight) and weight > 0.0):
                 raise ValueError(f"The weight of {node!r} must be positive, got {weight!r}.")
-        return cls(listed, np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp))
+        return cls(listed, Blocks(sizes))
 
     @property
     def n_columns(self) -> int:
         """R."""
-        return int(self.starts[-1])
-
-    def columns(self, index: Sequence[int]) -> NDArray[np.intp]:
-        """Return the columns of some nodes, given by position."""
-        parts = [np.arange(self.starts[i], self.starts[i + 1]) for i in index]
-        return np.concatenate([np.empty(0), *parts]).astype(np.intp)
-
-    def widths(self, index: Sequence[int]) -> NDArray[np.intp]:
-        """Return the number of columns of some nodes."""
-        return np.diff(self.starts)[list(index)]
-
-    def squares(self, x: FloatArray, index: Sequence[int]) -> FloatArray:
-        """Return |x_w|^2 of some nodes from the R' numbers in their columns."""
-        if len(index) == 0:
-            return np.empty(0)
-        ends = np.cumsum(self.widths(index))
-        return np.asarray(np.add.reduceat(x**2, np.concatenate([[0], ends[:-1]])))
+        return self.blocks.n_columns
 
     def direction(self, coefficients: Mapping[Any, ArrayLike]) -> FloatArray:
         """Return beta / max |beta|, shape (R,), with zeros for the nodes that are not named.
@@ -101,16 +86,16 @@ class Blocks:
         for node, values in coefficients.items():
             if node not in position:
                 raise ValueError(f"There are coefficients for {node!r}, which is not a node.")
-            i = position[node]
+            columns = self.blocks.columns([position[node]])
             block = np.atleast_1d(np.asarray(values, dtype=np.float64))
-            width = int(self.widths([i])[0])
+            width = len(columns)
             if block.shape != (width,):
                 raise ValueError(
                     f"{node!r} has {width} column(s) but coefficients of shape {block.shape}."
                 )
             if not np.all(np.isfinite(block)):
                 raise ValueError(f"The coefficients of {node!r} must be finite.")
-            beta[self.starts[i] : self.starts[i + 1]] = block
+            beta[columns] = block
         return beta / (float(np.max(np.abs(beta))) or 1.0)
 
 
@@ -126,11 +111,11 @@ class HullSplit:
 
     @classmethod
     def of(
-        cls, graph: SupportsWeight, blocks: Blocks, beta: FloatArray, hull: Iterable[Any] | None
+        cls, graph: SupportsWeight, blocks: NodeBlocks, beta: FloatArray, hull: Iterable[Any] | None
     ) -> HullSplit:
         """Split the nodes; ``hull`` None is the hull of the nodes with a coefficient."""
         nodes = blocks.nodes
-        squares = blocks.squares(beta, range(len(nodes)))
+        squares = blocks.blocks.squares(beta)
         active = {node for node, square in zip(nodes, squares, strict=True) if square > 0.0}
         if not active:
             raise ValueError(
@@ -200,7 +185,7 @@ def check_covariance(covariance: ArrayLike, n_columns: int) -> FloatArray:
     return 0.5 * (sigma + sigma.T)
 
 
-def solve_hull(sigma: FloatArray, q: FloatArray) -> tuple[FloatArray, int]:
+def solve_covariance(sigma: FloatArray, q: FloatArray) -> tuple[FloatArray, int]:
     """Return Sigma_WW^-1 q and in how many directions Sigma_WW is singular.
 
     Where it is singular the minimum-norm solution (in units of the standard deviations) is

@@ -18,9 +18,9 @@ from hikernel.engines.kernels import (
     NodeKernel,
     restrict_all,
 )
-from hikernel.engines.memory import require_memory
+from hikernel.engines.machine import require_memory
 from hikernel.engines.protocol import FloatArray, Vertex
-from hikernel.engines.weights import WeightedRows, normalised
+from hikernel.engines.rows import Blocks, WeightedRows, normalised, rounding_margin
 
 __all__ = ["BlockEngine"]
 
@@ -179,10 +179,8 @@ class BlockEngine(WeightedRows):
             # All blocks at once: one product is faster than copies of the columns asked for.
             scores = np.abs(self._columns.T @ vector)
             if rounded_up:
-                margin = (self.n_rows + 64) * np.finfo(float).eps
-                scores += margin * self._absolute_scores(np.abs(vector))
-            squares = scores**2 if scores.ndim == 1 else np.sum(scores**2, axis=1)
-            sums = np.add.reduceat(squares, [span.start for span in self._spans.values()])
+                scores += rounding_margin(self.n_rows) * self._absolute_scores(np.abs(vector))
+            sums = Blocks([self.width(node) for node in self._spans]).squares(scores)
             for node, value in zip(self._spans, sums, strict=True):
                 if node in known:
                     out[known[node]] = value

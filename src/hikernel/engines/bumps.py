@@ -16,6 +16,7 @@ import numpy as np
 
 from hikernel.engines.node_features import NodeFeatures
 from hikernel.engines.protocol import FloatArray, Node
+from hikernel.engines.rows import Blocks
 
 __all__ = ["BumpExtensions"]
 
@@ -47,9 +48,8 @@ class BumpExtensions:
         self._pairs = list(pairs)
         blocks = [np.arange(spans[pair].start, spans[pair].stop) for pair in pairs]
         self._levels = np.concatenate(blocks) if blocks else np.empty(0, dtype=np.intp)
-        widths = [len(block) for block in blocks]
-        self._starts = np.concatenate([[0], np.cumsum(widths)[:-1]]).astype(np.intp)
-        self._variables = np.repeat([m for m, _ in pairs], widths)
+        self._blocks = Blocks([len(block) for block in blocks])
+        self._variables = self._blocks.spread(np.array([m for m, _ in pairs]))
         self._bumps = {m: spans[m, 0].start for m in features.everywhere}
 
     def products(
@@ -70,7 +70,7 @@ class BumpExtensions:
 
     def squares(self, scores: FloatArray, prefix: Node) -> FloatArray:
         """Return the squared norm of each extension's scores, NaN where it is none."""
-        out = np.add.reduceat(np.sum(scores**2, axis=(0, 1)), self._starts)
+        out = self._blocks.sum(np.sum(scores**2, axis=(0, 1)))
         present = {m for m, _ in prefix}
         out[[m in present for m, _ in self._pairs]] = np.nan
         return np.asarray(out)

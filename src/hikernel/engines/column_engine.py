@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hikernel.engines.memory import require_memory
+from hikernel.engines.machine import require_memory
 from hikernel.engines.protocol import FloatArray, Vertex
-from hikernel.engines.weights import WeightedRows, normalised
+from hikernel.engines.rows import Blocks, WeightedRows, normalised
 
 __all__ = ["ColumnEngine"]
 
@@ -101,11 +101,8 @@ class ColumnEngine(WeightedRows):
         self, nodes: Sequence[Vertex], vector: FloatArray, *, rounded_up: bool = False
     ) -> FloatArray:
         """Return |Phi_w' vector|^2 of the nodes, shape (len(nodes),), never too small if asked."""
-        scores = np.abs(self.correlate(nodes, vector))
-        if rounded_up:
-            margin = (self.n_rows + 64) * np.finfo(float).eps
-            scores += margin * self.correlate(nodes, vector, absolute=True)
-        return scores**2 if scores.ndim == 1 else np.sum(scores**2, axis=1)
+        scores = self.score_bounds(nodes, vector) if rounded_up else self.correlate(nodes, vector)
+        return Blocks([1] * len(nodes)).squares(scores)
 
     def apply(self, nodes: Sequence[Vertex], coef: FloatArray) -> FloatArray:
         """Return Phi coef, shape (n,) or (n, k)."""

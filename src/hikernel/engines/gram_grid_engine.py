@@ -22,7 +22,7 @@ from hikernel.engines.kernels import (
     restrict_all,
 )
 from hikernel.engines.protocol import FloatArray, Node
-from hikernel.engines.weights import WeightedRows, normalised
+from hikernel.engines.rows import WeightedRows, normalised
 
 __all__ = ["GramGridEngine", "ProductGram", "product_kernel"]
 
@@ -202,17 +202,17 @@ class GramGridEngine(WeightedRows):
     def tail_sums(
         self,
         nodes: Sequence[Node],
-        alpha: FloatArray,
+        dual_coef: FloatArray,
         scales: Sequence[FloatArray],
         max_order: int | None = None,
     ) -> FloatArray:
         """Return the descendant sums U(t) of the nodes, exact, in tiles of pairs of rows."""
-        return GramTailSummer(self._grams, scales, max_order).sums(nodes, alpha)
+        return GramTailSummer(self._grams, scales, max_order).sums(nodes, dual_coef)
 
     def tail_draws(
         self,
         nodes: Sequence[Node],
-        alpha: FloatArray,
+        dual_coef: FloatArray,
         scales: Sequence[FloatArray],
         max_order: int | None,
         n_draws: int,
@@ -224,7 +224,7 @@ class GramGridEngine(WeightedRows):
     def tail_diagonal(
         self,
         nodes: Sequence[Node],
-        alpha: FloatArray,
+        dual_coef: FloatArray,
         scales: Sequence[FloatArray],
         max_order: int | None,
     ) -> NoReturn:

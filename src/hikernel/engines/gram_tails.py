@@ -21,16 +21,10 @@ import numpy as np
 
 from hikernel.engines.kernels import DenseGram
 from hikernel.engines.limited_tails import OrderPlan
+from hikernel.engines.machine import TILE_NUMBERS, in_threads
 from hikernel.engines.protocol import FloatArray, Node
-from hikernel.engines.tails import TailPlan
-from hikernel.engines.tiles import (
-    TILE_NUMBERS,
-    Tile,
-    by_output,
-    cut_tiles,
-    in_threads,
-    pair_weights,
-)
+from hikernel.engines.rows import by_output
+from hikernel.engines.tails import TailPlan, Tile, cut_tiles, pair_weights, tiled_error
 
 __all__ = ["GramTailSummer", "LevelGrams", "extension_sums"]
 
@@ -41,7 +35,7 @@ LevelGrams = Mapping[Pair, DenseGram]
 
 
 def extension_sums(
-    grams: LevelGrams, prefixes: Sequence[Node], alpha: FloatArray, *, rounded_up: bool
+    grams: LevelGrams, prefixes: Sequence[Node], dual_coef: FloatArray, *, rounded_up: bool
 ) -> FloatArray:
     """Return sum_ik alpha_i alpha_k K_prefix[i, k] K_{m,j}[i, k] for all prefixes and levels.
 
@@ -51,8 +45,8 @@ def extension_sums(
         The levels.
     prefixes : sequence of Node
         The left factors.
-    alpha : ndarray of shape (n,) or (n, k)
-        Outputs are added up: alpha_i alpha_k is an inner product.
+    dual_coef : ndarray of shape (n,) or (n, k)
+        alpha. Outputs are added up: alpha_i alpha_k is an inner product.
     rounded_up : bool
         Whether to add a bound on the rounding error.
 
@@ -62,13 +56,13 @@ def extension_sums(
     """
     if not prefixes:
         return np.empty((0, len(grams)))
-    alpha = by_output(alpha)
+    dual_coef = by_output(dual_coef)
     row_of = {pair: i for i, pair in enumerate(grams)}
     rows_of = [[row_of[pair] for pair in prefix] for prefix in prefixes]
-    tiles = cut_tiles(len(alpha), len(grams))
+    tiles = cut_tiles(len(dual_coef), len(grams))
 
     def work(tile: Tile) -> FloatArray:
-        weight = pair_weights(alpha, tile)
+        weight = pair_weights(dual_coef, tile)
         stack = np.empty((len(grams), len(weight)))
         for target, gram in zip(stack, grams.values(), strict=True):
             part = gram.tile(*tile)
@@ -86,16 +80,19 @@ def extension_sums(
         return out
 
     total = np.zeros((len(prefixes), len(grams)))
-    for part in in_threads(work, tiles, len(alpha)):
+    for part in in_threads(work, tiles, len(dual_coef)):
         total += part
     np.maximum(total, 0.0, out=total)
     if rounded_up:
-        total += _extension_rounding(grams, rows_of, tiles, alpha)
+        total += _extension_rounding(grams, rows_of, tiles, dual_coef)
     return total
 
 
 def _extension_rounding(
-    grams: LevelGrams, rows_of: Sequence[Sequence[int]], tiles: Sequence[Tile], alpha: FloatArray
+    grams: LevelGrams,
+    rows_of: Sequence[Sequence[int]],
+    tiles: Sequence[Tile],
+    dual_coef: FloatArray,
 ) -> FloatArray:
     """Return a bound on the rounding error of the sums over pairs.
 
@@ -103,18 +100,11 @@ def _extension_rounding(
     (sum_i |alpha_i| sqrt(K_w[i, i]))^2, |alpha_i| the norm of a row.
     """
     roots = np.stack([_root(gram.diagonal()) for gram in grams.values()])
-    sizes = np.hypot.reduce(np.abs(alpha), axis=1)
+    sizes = np.hypot.reduce(np.abs(dual_coef), axis=1)
     left = np.array([sizes * np.prod(roots[rows], axis=0) for rows in rows_of])
     order = max(len(rows) for rows in rows_of)
-    gamma = _relative_error(tiles, order + 2 + alpha.shape[1])
+    gamma = tiled_error(tiles, order + 2 + dual_coef.shape[1])
     return np.asarray(gamma * (left @ roots.T) ** 2)
-
-
-def _relative_error(tiles: Sequence[Tile], one_term: int) -> float:
-    """Return the error of a sum over tiles, relative to the sum of magnitudes, at most."""
-    rows, cols = tiles[0]
-    length = (rows.stop - rows.start) * (cols.stop - cols.start)
-    return float(np.finfo(float).eps * (length + len(tiles) + one_term))
 
 
 def _root(diagonal: FloatArray) -> FloatArray:
@@ -185,31 +175,31 @@ class GramTailSummer:
         limited = max_order is not None and max_order < len(scales)
         self._max_order = max_order if limited else None
 
-    def sums(self, nodes: Sequence[Node], alpha: FloatArray) -> FloatArray:
+    def sums(self, nodes: Sequence[Node], dual_coef: FloatArray) -> FloatArray:
         """Return U(t), rounded up, for the nodes, shape (len(nodes),); infinity on overflow."""
         out = np.zeros(len(nodes))
-        alpha = by_output(alpha)
+        dual_coef = by_output(dual_coef)
         if not nodes:
             return out
         with np.errstate(over="ignore", invalid="ignore"):
             if self._max_order is None:
-                out[:] = self._unlimited(nodes, alpha)
+                out[:] = self._unlimited(nodes, dual_coef)
             else:
                 for order in {len(node) for node in nodes}:
                     index = [i for i, node in enumerate(nodes) if len(node) == order]
                     if order <= self._max_order:
-                        out[index] = self._of_one_order([nodes[i] for i in index], alpha)
+                        out[index] = self._of_one_order([nodes[i] for i in index], dual_coef)
         out[~np.isfinite(out)] = np.inf
         return out
 
-    def _unlimited(self, nodes: Sequence[Node], alpha: FloatArray) -> FloatArray:
+    def _unlimited(self, nodes: Sequence[Node], dual_coef: FloatArray) -> FloatArray:
         plan = TailPlan.of(nodes, range(len(self._scales)))
         factors = [self._factor(m, j) for m, j in plan.pairs]
-        n = len(alpha)
+        n = len(dual_coef)
         tiles = cut_tiles(n, len(factors))
 
         def work(tile: Tile) -> FloatArray:
-            weight = pair_weights(alpha, tile)
+            weight = pair_weights(dual_coef, tile)
             stack = np.empty((len(factors), len(weight)))
             for target, factor in zip(stack, factors, strict=True):
                 factor.write(target, tile)
@@ -218,15 +208,15 @@ class GramTailSummer:
         total = _added_up(work, tiles, len(nodes), n)
         # The terms add up to at most (sum_i |alpha_i| sqrt(K_ii))^2, as in ``tails``.
         roots = np.stack([np.sqrt(factor.diagonal(n)) for factor in factors])
-        size = plan.tile_sums(roots, np.hypot.reduce(np.abs(alpha), axis=1))
+        size = plan.tile_sums(roots, np.hypot.reduce(np.abs(dual_coef), axis=1))
         longest = max(len(factor.terms) for factor in factors)
-        gamma = _relative_error(tiles, len(factors) * (longest + 5) + alpha.shape[1])
+        gamma = tiled_error(tiles, len(factors) * (longest + 5) + dual_coef.shape[1])
         return np.asarray(total + gamma * size**2)
 
-    def _of_one_order(self, nodes: list[Node], alpha: FloatArray) -> FloatArray:
+    def _of_one_order(self, nodes: list[Node], dual_coef: FloatArray) -> FloatArray:
         assert self._max_order is not None
         plan = OrderPlan(nodes, self._max_order)
-        n = len(alpha)
+        n = len(dual_coef)
         parts = self._parts(plan)
         tiles = cut_tiles(n, len(parts[0]) + len(parts[1]) + 4)
 
@@ -234,17 +224,17 @@ class GramTailSummer:
             def kernel(factor: _GramSum) -> FloatArray:
                 return factor.tile(tile)
 
-            return plan.sums(kernel, *parts, pair_weights(alpha, tile), exact=True)
+            return plan.sums(kernel, *parts, pair_weights(dual_coef, tile), exact=True)
 
         def diagonal(factor: _GramSum) -> FloatArray:
             return factor.diagonal(n)
 
         total = _added_up(work, tiles, len(nodes), n)
         # The terms add up to at most n sum_i |alpha_i|^2 K_ii, with nothing left out of the e_k.
-        squares = np.sum(alpha**2, axis=1)
+        squares = np.sum(dual_coef**2, axis=1)
         size = plan.sums(diagonal, *parts, squares, exact=False)
         n_terms = sum(len(factor.terms) + 1 for group in parts for factor in group)
-        gamma = _relative_error(tiles, 4 * n_terms + alpha.shape[1])
+        gamma = tiled_error(tiles, 4 * n_terms + dual_coef.shape[1])
         return np.asarray(total + gamma * n * size)
 
     def _parts(self, plan: OrderPlan) -> tuple[list[_GramSum], list[_GramSum], list[_GramSum]]:

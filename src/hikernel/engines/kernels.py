@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hikernel.engines.protocol import FloatArray, Vertex
+from hikernel.engines.rows import Blocks, rounding_margin
 
 __all__ = [
     "WORKING_COPIES",
@@ -292,7 +293,7 @@ class KernelOperator:
     def __init__(self, kernels: Sequence[NodeKernel], n_rows: int) -> None:
         self._kernels = list(kernels)
         self.n_rows = n_rows
-        self.widths = np.array([kernel.width for kernel in self._kernels], dtype=np.intp)
+        self.blocks = Blocks([kernel.width for kernel in self._kernels])
 
     def restrict(self, index: Sequence[int] | IndexArray) -> KernelOperator:
         """Return some of the nodes, given by position."""
@@ -318,17 +319,17 @@ class KernelOperator:
 
     def expand(self, coordinates: FloatArray) -> FloatArray:
         """Return the sum of the functions on the rows, shape (n,) or (n, k)."""
-        parts = zip(self._kernels, self._split(coordinates), strict=True)
+        parts = zip(self._kernels, self.blocks.split(coordinates), strict=True)
         return np.asarray(sum(kernel.expand(part) for kernel, part in parts))
 
     def squares(self, coordinates: FloatArray) -> FloatArray:
         """Return the squared norm of each node's function, shape (m,)."""
-        parts = zip(self._kernels, self._split(coordinates), strict=True)
+        parts = zip(self._kernels, self.blocks.split(coordinates), strict=True)
         return np.array([kernel.square(part) for kernel, part in parts])
 
     def inner(self, left: FloatArray, right: FloatArray) -> float:
         """Return the inner product of two sets of coordinates, added over the nodes."""
-        parts = zip(self._kernels, self._split(left), self._split(right), strict=True)
+        parts = zip(self._kernels, self.blocks.split(left), self.blocks.split(right), strict=True)
         return sum(kernel.inner(a, b) for kernel, a, b in parts)
 
     def score_squares(self, vector: FloatArray, *, rounded_up: bool = False) -> FloatArray:
@@ -336,13 +337,11 @@ class KernelOperator:
         out = np.array([kernel.square(kernel.coordinates(vector)) for kernel in self._kernels])
         if not rounded_up:
             return out
-        margin = 2.0 * (self.n_rows + 64) * np.finfo(float).eps
+        # Two sums over the rows, one inside the other.
+        margin = 2.0 * rounding_margin(self.n_rows)
         bounds = np.array([kernel.size_bound(np.abs(vector)) for kernel in self._kernels])
         return np.asarray(out + margin * bounds)
 
     def mean_diagonal(self, omega: FloatArray) -> float:
         """Return sum_i omega_i K_ii, added over the nodes."""
         return float(sum(omega @ kernel.diagonal() for kernel in self._kernels))
-
-    def _split(self, coordinates: FloatArray) -> list[FloatArray]:
-        return np.split(coordinates, np.cumsum(self.widths)[:-1])

@@ -26,17 +26,11 @@ from typing import TypeVar
 
 import numpy as np
 
+from hikernel.engines.machine import TILE_NUMBERS, in_threads
 from hikernel.engines.protocol import FloatArray, Node
+from hikernel.engines.rows import by_output
 from hikernel.engines.sketch import run_draws
-from hikernel.engines.tiles import (
-    TILE_NUMBERS,
-    Tile,
-    by_output,
-    cut_tiles,
-    in_threads,
-    pair_weights,
-    scaled_factor,
-)
+from hikernel.engines.tails import Tile, cut_tiles, pair_weights, scaled_factor, tiled_error
 
 __all__ = ["LimitedTailSummer", "OrderPlan"]
 
@@ -46,7 +40,7 @@ Factor = TypeVar("Factor")
 class LimitedTailSummer:
     """Sums over the descendants of limited order; level 0 of every variable must be constant.
 
-    ``alpha`` has shape (n,), or (n, k) for k outputs, whose sums are added.
+    ``dual_coef`` is alpha, of shape (n,), or (n, k) for k outputs, whose sums are added.
 
     Parameters
     ----------
@@ -68,18 +62,18 @@ class LimitedTailSummer:
         self._scales = scales
         self._max_order = max_order
 
-    def sums(self, nodes: Sequence[Node], alpha: FloatArray) -> FloatArray:
+    def sums(self, nodes: Sequence[Node], dual_coef: FloatArray) -> FloatArray:
         """Return U(t), rounded up, for the nodes, shape (len(nodes),); infinity on overflow."""
         out = np.zeros(len(nodes))
         for order in sorted({len(node) for node in nodes}):
             index = [i for i, node in enumerate(nodes) if len(node) == order]
             if order <= self._max_order:
-                out[index] = self._of_one_order([nodes[i] for i in index], alpha)
+                out[index] = self._of_one_order([nodes[i] for i in index], dual_coef)
         out[~np.isfinite(out)] = np.inf
         return out
 
     def draws(
-        self, nodes: Sequence[Node], alpha: FloatArray, n_draws: int, seed: int
+        self, nodes: Sequence[Node], dual_coef: FloatArray, n_draws: int, seed: int
     ) -> FloatArray:
         """Return independent y_t with E y_t^2 = U(t), shape (n_draws, len(nodes))."""
         out = np.zeros((n_draws, len(nodes)))
@@ -87,26 +81,26 @@ class LimitedTailSummer:
             index = [i for i, node in enumerate(nodes) if len(node) == order]
             if order <= self._max_order:
                 part = [nodes[i] for i in index]
-                out[:, index] = self._draws_of_one_order(part, alpha, n_draws, seed)
+                out[:, index] = self._draws_of_one_order(part, dual_coef, n_draws, seed)
         return out
 
-    def diagonal(self, nodes: Sequence[Node], alpha: FloatArray) -> FloatArray:
+    def diagonal(self, nodes: Sequence[Node], dual_coef: FloatArray) -> FloatArray:
         """Return sum_i |alpha_i|^2 K_ii, the diagonal of U(t), shape (len(nodes),)."""
-        squares = np.sum(by_output(alpha) ** 2, axis=1)
+        squares = np.sum(by_output(dual_coef) ** 2, axis=1)
         out = np.zeros(len(nodes))
         for order in sorted({len(node) for node in nodes}):
             index = [i for i, node in enumerate(nodes) if len(node) == order]
             if order <= self._max_order:
                 plan = OrderPlan([nodes[i] for i in index], self._max_order)
-                parts = self._all_factors(plan, len(alpha))
+                parts = self._all_factors(plan, len(dual_coef))
                 out[index] = plan.sums(_diagonal, *parts, squares, exact=True)
         return out
 
     def _draws_of_one_order(
-        self, nodes: list[Node], alpha: FloatArray, n_draws: int, seed: int
+        self, nodes: list[Node], dual_coef: FloatArray, n_draws: int, seed: int
     ) -> FloatArray:
         plan = OrderPlan(nodes, self._max_order)
-        factors, excess, others = self._all_factors(plan, len(alpha))
+        factors, excess, others = self._all_factors(plan, len(dual_coef))
         every = [*factors, *excess, *others]
         position = {id(factor): k for k, factor in enumerate(every)}
 
@@ -116,7 +110,7 @@ class LimitedTailSummer:
 
             return plan.sums(signed, factors, excess, others, weight, exact=True)
 
-        return run_draws(draw, every, alpha, n_draws, seed)
+        return run_draws(draw, every, dual_coef, n_draws, seed)
 
     def _all_factors(
         self, plan: OrderPlan, n: int
@@ -135,10 +129,10 @@ class LimitedTailSummer:
             others = [np.hstack(others)]  # e_1 is their sum: one product for all of them
         return factors, excess, others
 
-    def _of_one_order(self, nodes: list[Node], alpha: FloatArray) -> FloatArray:
+    def _of_one_order(self, nodes: list[Node], dual_coef: FloatArray) -> FloatArray:
         plan = OrderPlan(nodes, self._max_order)
-        alpha = by_output(alpha)
-        n, n_outputs = alpha.shape
+        dual_coef = by_output(dual_coef)
+        n, n_outputs = dual_coef.shape
         factors, excess, others = self._all_factors(plan, n)
         tiles = cut_tiles(n, len(factors) + len(excess) + 4)
 
@@ -148,7 +142,7 @@ class LimitedTailSummer:
             def kernel(factor: FloatArray) -> FloatArray:
                 return np.asarray(factor[rows] @ factor[cols].T).ravel()
 
-            weight = pair_weights(alpha, tile)
+            weight = pair_weights(dual_coef, tile)
             return plan.sums(kernel, factors, excess, others, weight, exact=True)
 
         total = np.zeros(len(nodes))
@@ -157,12 +151,10 @@ class LimitedTailSummer:
 
         # The terms add up to at most n sum_i |alpha_i|^2 K_ii, with nothing left out of the e_k.
         with np.errstate(over="ignore", invalid="ignore"):
-            squares = np.sum(alpha**2, axis=1)
+            squares = np.sum(dual_coef**2, axis=1)
             size = plan.sums(_diagonal, factors, excess, others, squares, exact=False)
-            rows, cols = tiles[0]
-            length = (rows.stop - rows.start) * (cols.stop - cols.start)
             width = sum(f.shape[1] for f in [*factors, *excess, *others])
-            gamma = np.finfo(float).eps * (length + len(tiles) + 4 * width + n_outputs - 1)
+            gamma = tiled_error(tiles, 4 * width + n_outputs - 1)
             return np.asarray(np.maximum(total, 0.0) + gamma * n * size)
 
     def _factor(self, variable: int, level: int | None, n_rows: int) -> FloatArray:

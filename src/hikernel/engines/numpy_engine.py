@@ -13,12 +13,18 @@ from numpy.typing import NDArray
 
 from hikernel.engines.bumps import BumpExtensions
 from hikernel.engines.limited_tails import LimitedTailSummer
-from hikernel.engines.memory import require_memory
+from hikernel.engines.machine import require_memory
 from hikernel.engines.node_features import NodeFeatures
 from hikernel.engines.protocol import FloatArray, Node
+from hikernel.engines.rows import (
+    Blocks,
+    WeightedRows,
+    by_output,
+    cut_blocks,
+    normalised,
+    rounding_margin,
+)
 from hikernel.engines.tails import TailSummer
-from hikernel.engines.tiles import by_output, cut_blocks
-from hikernel.engines.weights import WeightedRows, normalised
 
 __all__ = ["NumpyEngine"]
 
@@ -207,7 +213,9 @@ class NumpyEngine(WeightedRows):
                 if rounded_up:
                     sizes = self.correlate(prefixes[block], output, absolute=True)
                     np.abs(products, out=products)
-                    products += self._margin * np.outer(sizes, self._column_maxima())
+                    products += rounding_margin(self.n_rows) * np.outer(
+                        sizes, self._column_maxima()
+                    )
                 np.square(products, out=products)
                 out[block] += self._sum_blocks(products, pairs, widths[block])
         present: dict[int, list[int]] = {}
@@ -236,10 +244,9 @@ class NumpyEngine(WeightedRows):
         """Sum over the columns of each prefix and of each level."""
         if self._features.single_columns:
             return squares
-        starts = np.concatenate([[0], np.cumsum(widths)[:-1]]).astype(np.intp)
         level_starts = np.array([self._spans[pair].start for pair in pairs], dtype=np.intp)
         by_level = np.add.reduceat(squares, level_starts, axis=1)
-        return np.asarray(np.add.reduceat(by_level, starts, axis=0))
+        return Blocks(widths).sum(by_level)
 
     def level_squares(self, vector: FloatArray) -> FloatArray:
         """Return the squared norm of each one-variable level with its rows scaled."""
@@ -253,11 +260,6 @@ class NumpyEngine(WeightedRows):
         starts = np.array([self._spans[pair].start for pair in pairs], dtype=np.intp)
         return np.add.reduceat(squares, starts) if pairs else squares
 
-    @property
-    def _margin(self) -> float:
-        """Relative error of a sum over the rows, at most."""
-        return (self.n_rows + 64) * float(np.finfo(float).eps)
-
     def _column_maxima(self) -> FloatArray:
         """Return the largest magnitude of every stored column."""
         return np.asarray(np.maximum(self._columns.max(axis=0), -self._columns.min(axis=0)))
@@ -267,6 +269,7 @@ class NumpyEngine(WeightedRows):
     ) -> FloatArray:
         """Return the squared scores of extensions where level 0 is a bump."""
         bumps = BumpExtensions(self._columns, self._spans, self.level_pairs, self._features)
+        margin = rounding_margin(self.n_rows)
         out = np.empty((len(prefixes), len(self.level_pairs)))
         weighted = by_output(vector)
         for target, prefix in zip(out, prefixes, strict=True):
@@ -275,7 +278,7 @@ class NumpyEngine(WeightedRows):
                 scores = scores + bumps.products(prefix, weighted[rows], rows, absolute=False)
                 if rounded_up:
                     sizes = sizes + bumps.products(prefix, weighted[rows], rows, absolute=True)
-            target[...] = bumps.squares(np.abs(scores) + self._margin * sizes, prefix)
+            target[...] = bumps.squares(np.abs(scores) + margin * sizes, prefix)
         return out
 
     def _explicit_extensions(
@@ -290,13 +293,15 @@ class NumpyEngine(WeightedRows):
             nodes = [tuple(sorted((*prefix, pairs[i]))) for i in wanted]
             if not nodes:
                 continue
-            widths = [self.width(node) for node in nodes]
-            starts = np.concatenate([[0], np.cumsum(widths)[:-1]]).astype(np.intp)
-            scores = np.abs(self.correlate(nodes, vector))
-            if rounded_up:
-                scores += self._margin * self.correlate(nodes, vector, absolute=True)
-            target[wanted] = np.add.reduceat(np.sum(by_output(scores) ** 2, axis=1), starts)
+            target[wanted] = self._column_squares(nodes, vector, rounded_up)
         return out
+
+    def _column_squares(
+        self, nodes: Sequence[Node], vector: FloatArray, rounded_up: bool
+    ) -> FloatArray:
+        """Return |Phi_w' vector|^2 of the nodes from their feature columns."""
+        scores = self.score_bounds(nodes, vector) if rounded_up else self.correlate(nodes, vector)
+        return Blocks([self.width(node) for node in nodes]).squares(scores)
 
     def score_squares(
         self, nodes: Sequence[Node], vector: FloatArray, *, rounded_up: bool = False
@@ -311,11 +316,7 @@ class NumpyEngine(WeightedRows):
         out = np.empty(len(nodes))
         narrow = [node for node, is_wide in zip(nodes, wide, strict=True) if not is_wide]
         if narrow:
-            starts = np.concatenate([[0], np.cumsum(widths[~wide])[:-1]]).astype(np.intp)
-            scores = np.abs(self.correlate(narrow, vector))
-            if rounded_up:
-                scores += self._margin * self.correlate(narrow, vector, absolute=True)
-            out[~wide] = np.add.reduceat(np.sum(by_output(scores) ** 2, axis=1), starts)
+            out[~wide] = self._column_squares(narrow, vector, rounded_up)
         if np.any(wide):
             rest = [node for node, is_wide in zip(nodes, wide, strict=True) if is_wide]
             out[wide] = self.tail_sums(rest, vector, [np.eye(len(w)) for w in self._widths])
@@ -332,34 +333,34 @@ class NumpyEngine(WeightedRows):
     def tail_sums(
         self,
         nodes: Sequence[Node],
-        alpha: FloatArray,
+        dual_coef: FloatArray,
         scales: Sequence[FloatArray],
         max_order: int | None = None,
     ) -> FloatArray:
         """Return the descendant sums U(t) of the nodes, exact, in tiles of pairs of rows."""
-        return self._summer(scales, max_order).sums(nodes, alpha)
+        return self._summer(scales, max_order).sums(nodes, dual_coef)
 
     def tail_draws(
         self,
         nodes: Sequence[Node],
-        alpha: FloatArray,
+        dual_coef: FloatArray,
         scales: Sequence[FloatArray],
         max_order: int | None,
         n_draws: int,
         seed: int,
     ) -> FloatArray:
         """Return independent random y_t with E y_t^2 = U(t)."""
-        return self._summer(scales, max_order).draws(nodes, alpha, n_draws, seed)
+        return self._summer(scales, max_order).draws(nodes, dual_coef, n_draws, seed)
 
     def tail_diagonal(
         self,
         nodes: Sequence[Node],
-        alpha: FloatArray,
+        dual_coef: FloatArray,
         scales: Sequence[FloatArray],
         max_order: int | None,
     ) -> FloatArray:
         """Return the diagonal part of the descendant sums."""
-        return self._summer(scales, max_order).diagonal(nodes, alpha)
+        return self._summer(scales, max_order).diagonal(nodes, dual_coef)
 
     def _summer(
         self, scales: Sequence[FloatArray], max_order: int | None

@@ -1,11 +1,11 @@
 """What an engine can be asked, and the types of nodes.
 
-Nothing here computes. A new engine implements :class:`Engine` and joins ``tests/engines``.
+Nothing here computes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from hikernel.engines.kernels import KernelOperator
 
-__all__ = ["Engine", "FloatArray", "GridEngine", "Node", "Vertex"]
+__all__ = ["Engine", "FloatArray", "GridEngine", "GridEngineType", "Node", "Vertex"]
 
 FloatArray = NDArray[np.float64]
 
@@ -106,6 +106,13 @@ class Engine(Protocol):
         """
         ...
 
+    def score_bounds(self, nodes: Sequence[Vertex], vector: FloatArray) -> FloatArray:
+        """Return |Phi' vector| plus a bound on its rounding error, in the shape of ``correlate``.
+
+        No entry is below its exact value.
+        """
+        ...
+
     def score_squares(
         self, nodes: Sequence[Vertex], vector: FloatArray, *, rounded_up: bool = False
     ) -> FloatArray:
@@ -161,24 +168,24 @@ class GridEngine(Engine, Protocol):
     def tail_sums(
         self,
         nodes: Sequence[Node],
-        alpha: FloatArray,
+        dual_coef: FloatArray,
         scales: Sequence[FloatArray],
         max_order: int | None = None,
     ) -> FloatArray:
         """Return U(t), the scaled sum of |a_w|^2 over all descendants w of each node t.
 
         U(t) = sum_ik alpha_i alpha_k prod_m S_{m,t_m}(x_i, x_k), where S_{m,j} = sum over l >= j
-        of scales[m][j, l] k_{m,l}. For alpha of shape (n, k) it is the sum of the U(t) of the k
-        columns, at the cost of one. Nothing is sampled; a bound on the rounding error is added,
-        and a sum that overflows is reported as infinity. With ``max_order`` only descendants of
-        at most that many variables count.
+        of scales[m][j, l] k_{m,l}. For ``dual_coef`` of shape (n, k) it is the sum of the U(t) of
+        the k columns, at the cost of one. Nothing is sampled. A bound on the rounding error is
+        added, and a sum that overflows is reported as infinity. With ``max_order`` only
+        descendants of at most that many variables count.
         """
         ...
 
     def tail_draws(
         self,
         nodes: Sequence[Node],
-        alpha: FloatArray,
+        dual_coef: FloatArray,
         scales: Sequence[FloatArray],
         max_order: int | None,
         n_draws: int,
@@ -186,17 +193,45 @@ class GridEngine(Engine, Protocol):
     ) -> FloatArray:
         """Return independent random y_t with E y_t^2 = U(t), shape (n_draws, len(nodes)).
 
-        Linear in the number of rows, where the exact sums are quadratic. For alpha of shape
-        (n, k) every draw adds up the columns with random signs of its own.
+        Linear in the number of rows, where the exact sums are quadratic. For ``dual_coef`` of
+        shape (n, k) every draw adds up the columns with random signs of its own.
         """
         ...
 
     def tail_diagonal(
         self,
         nodes: Sequence[Node],
-        alpha: FloatArray,
+        dual_coef: FloatArray,
         scales: Sequence[FloatArray],
         max_order: int | None,
     ) -> FloatArray:
         """Return sum_i |alpha_i|^2 prod_m S_{m,t_m}(x_i, x_i), the diagonal part of U(t)."""
+        ...
+
+
+class GridEngineType(Protocol):
+    """How an engine of a grid of columns is made: what ``ENGINES`` holds."""
+
+    __name__: str
+
+    def __call__(
+        self,
+        widths: Sequence[tuple[int, ...]],
+        levels: Iterable[Sequence[FloatArray]],
+        row_weights: FloatArray,
+        constant_levels: Sequence[bool],
+    ) -> GridEngine:
+        """Lay out rows.
+
+        Parameters
+        ----------
+        widths : sequence of tuple of int
+            ``widths[m][j]`` is the number of columns of level j of variable m.
+        levels : iterable of sequence of ndarray of shape (n, width)
+            One entry per variable: its levels, level 0 first. Read once, one variable at a time.
+        row_weights : ndarray of shape (n,)
+            Positive, of any sum.
+        constant_levels : sequence of bool
+            Whether level 0 of variable m is identically one.
+        """
         ...

@@ -27,8 +27,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from hikernel.engines.machine import TILE_NUMBERS, in_threads
 from hikernel.engines.protocol import FloatArray
-from hikernel.engines.tiles import TILE_NUMBERS, by_output, in_threads
+from hikernel.engines.rows import by_output
 
 __all__ = ["KURTOSIS_MARGIN", "run_draws", "sketched_bounds"]
 
@@ -83,7 +84,7 @@ def sketched_bounds(
 def run_draws(
     draw: Callable[[slice, dict[int, FloatArray], FloatArray], FloatArray],
     factors: Sequence[FloatArray],
-    alpha: FloatArray,
+    dual_coef: FloatArray,
     n_draws: int,
     seed: int,
 ) -> FloatArray:
@@ -96,13 +97,13 @@ def run_draws(
         returns their part of y_t.
     factors : sequence of ndarray of shape (n_rows, width)
         The factors that get signs.
-    alpha : ndarray of shape (n_rows,) or (n_rows, k)
-        Weights of the rows; those of k outputs are combined with random signs.
+    dual_coef : ndarray of shape (n_rows,) or (n_rows, k)
+        alpha. Weights of the rows; those of k outputs are combined with random signs.
     n_draws, seed : int
         Draws, and the seed of their generators (one per draw, so that threads don't matter).
     """
-    n_rows = len(alpha)
-    outputs = by_output(alpha)
+    n_rows = len(dual_coef)
+    outputs = by_output(dual_coef)
     step = max(256, TILE_NUMBERS // max(1, len(factors)))
     chunks = [slice(s, min(s + step, n_rows)) for s in range(0, n_rows, step)]
 

@@ -29,28 +29,85 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hikernel.engines.machine import TILE_NUMBERS, in_threads
 from hikernel.engines.protocol import FloatArray, Node
+from hikernel.engines.rows import by_output
 from hikernel.engines.sketch import run_draws
-from hikernel.engines.tiles import (
-    TILE_NUMBERS,
-    Tile,
-    by_output,
-    cut_tiles,
-    in_threads,
-    pair_weights,
-    scaled_factor,
-)
 
-__all__ = ["TailPlan", "TailSummer"]
+__all__ = [
+    "TailPlan",
+    "TailSummer",
+    "Tile",
+    "cut_tiles",
+    "pair_weights",
+    "scaled_factor",
+    "tiled_error",
+]
+
+Tile = tuple[slice, slice]
 
 _TOO_SMALL = 1e-290
 """S_{m,0} below this is not divided by."""
 
 
+def cut_tiles(n: int, n_stacked: int) -> list[Tile]:
+    """Cut the pairs i <= k of n rows into square tiles, for ``n_stacked`` numbers a pair."""
+    side = max(16, min(n, int(np.sqrt(TILE_NUMBERS / max(1, n_stacked)))))
+    cuts = [slice(s, min(s + side, n)) for s in range(0, n, side)]
+    return [(rows, cols) for i, rows in enumerate(cuts) for cols in cuts[i:]]
+
+
+def pair_weights(dual_coef: FloatArray, tile: Tile) -> FloatArray:
+    """Return alpha_i alpha_k, summed over the outputs, for the pairs of a tile.
+
+    Parameters
+    ----------
+    dual_coef : ndarray of shape (n, n_outputs)
+        alpha, one column per output.
+    tile : (slice, slice)
+        Rows i and rows k. A tile off the diagonal stands for its mirror image too: doubled.
+
+    Returns
+    -------
+    ndarray of shape (n_pairs,)
+    """
+    left, right = (dual_coef[rows] for rows in tile)
+    weight = np.outer(left, right) if dual_coef.shape[1] == 1 else left @ right.T
+    if tile[0].start != tile[1].start:
+        weight *= 2.0
+    return np.asarray(weight.ravel())
+
+
+def tiled_error(tiles: Sequence[Tile], one_term: int) -> float:
+    """Return a bound on the error of a sum over tiles, relative to the sum of magnitudes.
+
+    Parameters
+    ----------
+    tiles : sequence of tiles
+        The first one is the largest.
+    one_term : int
+        Operations behind one term of the sum.
+    """
+    rows, cols = tiles[0]
+    length = (rows.stop - rows.start) * (cols.stop - cols.start)
+    return float(np.finfo(float).eps * (length + len(tiles) + one_term))
+
+
+def scaled_factor(
+    levels: Sequence[FloatArray | None], scales: FloatArray, n_rows: int
+) -> FloatArray:
+    """Return F with F F' = sum_l scales_l k_l; None stands for the kernel that is one."""
+    columns = []
+    for block, scale in zip(levels, scales, strict=True):
+        features = np.ones((n_rows, 1)) if block is None else block
+        columns.append(np.sqrt(scale) * features)
+    return np.hstack(columns)
+
+
 class TailSummer:
     """Sums over all descendants, for one set of rows and one set of weights.
 
-    ``alpha`` has shape (n,), or (n, k) for k outputs, whose sums are added.
+    ``dual_coef`` is alpha, of shape (n,), or (n, k) for k outputs, whose sums are added.
 
     Parameters
     ----------
@@ -74,40 +131,40 @@ class TailSummer:
         idle = set(range(len(variables))) - set(self._varying)
         self._constant = float(np.prod([scales[m][0, 0] for m in idle]))
 
-    def sums(self, nodes: Sequence[Node], alpha: FloatArray) -> FloatArray:
+    def sums(self, nodes: Sequence[Node], dual_coef: FloatArray) -> FloatArray:
         """Return U(t), rounded up, for the nodes, shape (len(nodes),); infinity on overflow."""
         if not nodes:
             return np.zeros(0)
-        alpha = by_output(alpha)
+        dual_coef = by_output(dual_coef)
         if not self._varying:
-            gamma = (sum(alpha.shape) - 1) * np.finfo(float).eps
-            sums = np.abs(np.sum(alpha, axis=0)) + gamma * np.sum(np.abs(alpha), axis=0)
+            gamma = (sum(dual_coef.shape) - 1) * np.finfo(float).eps
+            sums = np.abs(np.sum(dual_coef, axis=0)) + gamma * np.sum(np.abs(dual_coef), axis=0)
             return np.full(len(nodes), self._constant * float(sums @ sums))
         plan = TailPlan.of(nodes, self._varying)
-        factors = [self._factor(m, j, len(alpha)) for m, j in plan.pairs]
-        tiles = cut_tiles(len(alpha), len(plan.pairs))
+        factors = [self._factor(m, j, len(dual_coef)) for m, j in plan.pairs]
+        tiles = cut_tiles(len(dual_coef), len(plan.pairs))
 
         def work(tile: Tile) -> FloatArray:
             rows, cols = tile
             stack = np.empty((len(factors), rows.stop - rows.start, cols.stop - cols.start))
             for target, factor in zip(stack, factors, strict=True):
                 np.matmul(factor[rows], factor[cols].T, out=target)
-            return plan.tile_sums(stack.reshape(len(stack), -1), pair_weights(alpha, tile))
+            return plan.tile_sums(stack.reshape(len(stack), -1), pair_weights(dual_coef, tile))
 
         total = np.zeros(len(nodes))
-        for part in in_threads(work, tiles, len(alpha)):
+        for part in in_threads(work, tiles, len(dual_coef)):
             total += part
-        total = np.maximum(total, 0.0) + self._rounding(plan, factors, tiles, alpha)
+        total = np.maximum(total, 0.0) + self._rounding(plan, factors, tiles, dual_coef)
         total *= self._constant
         total[~np.isfinite(total)] = np.inf
         return total
 
     def draws(
-        self, nodes: Sequence[Node], alpha: FloatArray, n_draws: int, seed: int
+        self, nodes: Sequence[Node], dual_coef: FloatArray, n_draws: int, seed: int
     ) -> FloatArray:
         """Return independent y_t with E y_t^2 = U(t), shape (n_draws, len(nodes))."""
         plan = TailPlan.of(nodes, self._varying)
-        factors = [self._factor(m, j, len(alpha)) for m, j in plan.pairs]
+        factors = [self._factor(m, j, len(dual_coef)) for m, j in plan.pairs]
 
         def draw(rows: slice, signs: dict[int, FloatArray], weight: FloatArray) -> FloatArray:
             stack = np.empty((len(factors), len(weight)))
@@ -115,17 +172,17 @@ class TailSummer:
                 np.matmul(factor[rows], signs[k], out=stack[k])
             return plan.tile_sums(stack, weight)
 
-        found = run_draws(draw, factors, alpha, n_draws, seed)
+        found = run_draws(draw, factors, dual_coef, n_draws, seed)
         return np.asarray(np.sqrt(self._constant) * found)
 
-    def diagonal(self, nodes: Sequence[Node], alpha: FloatArray) -> FloatArray:
+    def diagonal(self, nodes: Sequence[Node], dual_coef: FloatArray) -> FloatArray:
         """Return sum_i |alpha_i|^2 prod_m S_{m,t_m}(x_i, x_i), shape (len(nodes),)."""
         plan = TailPlan.of(nodes, self._varying)
-        factors = [self._factor(m, j, len(alpha)) for m, j in plan.pairs]
-        stack = np.empty((len(factors), len(alpha)))
+        factors = [self._factor(m, j, len(dual_coef)) for m, j in plan.pairs]
+        stack = np.empty((len(factors), len(dual_coef)))
         for target, factor in zip(stack, factors, strict=True):
             np.einsum("ij,ij->i", factor, factor, out=target)
-        squares = np.sum(by_output(alpha) ** 2, axis=1)
+        squares = np.sum(by_output(dual_coef) ** 2, axis=1)
         return np.asarray(self._constant * plan.tile_sums(stack, squares))
 
     def _rounding(
@@ -133,7 +190,7 @@ class TailSummer:
         plan: TailPlan,
         factors: list[FloatArray],
         tiles: list[Tile],
-        alpha: FloatArray,
+        dual_coef: FloatArray,
     ) -> FloatArray:
         """Return a bound on the rounding error of the sums.
 
@@ -145,14 +202,10 @@ class TailSummer:
         """
         roots = np.array([np.sqrt(np.einsum("ij,ij->i", f, f)) for f in factors])
         # hypot neither overflows nor underflows, and is |alpha_i| itself for one output.
-        absolute = plan.tile_sums(roots, np.hypot.reduce(np.abs(alpha), axis=1))
-        rows, cols = tiles[0]
-        length = (rows.stop - rows.start) * (cols.stop - cols.start)
+        absolute = plan.tile_sums(roots, np.hypot.reduce(np.abs(dual_coef), axis=1))
         widest = max(factor.shape[1] for factor in factors)
-        # One term: a product of p sums of ``widest`` numbers and one over the outputs; then a
-        # tile, then all tiles.
-        one_term = len(factors) * (widest + 4) + alpha.shape[1] - 1
-        gamma = np.finfo(float).eps * (length + len(tiles) + one_term)
+        # One term: a product of p sums of ``widest`` numbers and one over the outputs.
+        gamma = tiled_error(tiles, len(factors) * (widest + 4) + dual_coef.shape[1] - 1)
         with np.errstate(over="ignore"):
             return np.asarray(gamma * absolute**2)
 

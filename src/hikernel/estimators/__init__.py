@@ -1,8 +1,8 @@
 """scikit-learn estimators: thin, over the layers below."""
 
 from hikernel.estimators.classifier import HKLClassifier
-from hikernel.estimators.cv import HKLClassifierCV, HKLRegressorCV
-from hikernel.estimators.path import hkl_path
+from hikernel.estimators.cross_validated import HKLClassifierCV, HKLRegressorCV
+from hikernel.estimators.path import Path, hkl_path
 from hikernel.estimators.regressor import HKLRegressor
 from hikernel.estimators.stability import StabilitySelection, stability_selection
 
@@ -11,6 +11,7 @@ __all__ = [
     "HKLClassifierCV",
     "HKLRegressor",
     "HKLRegressorCV",
+    "Path",
     "StabilitySelection",
     "hkl_path",
     "stability_selection",

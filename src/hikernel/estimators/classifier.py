@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -10,16 +11,20 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 
 from hikernel.engines.protocol import FloatArray
-from hikernel.estimators.base import HKLEstimator
-from hikernel.estimators.labels import Labels, weigh_classes
-from hikernel.losses import LogLoss
+from hikernel.estimators.estimator import HKLEstimator, OneAlphaEstimator
+from hikernel.estimators.parameters import documented
+from hikernel.estimators.targets import Labels, weigh_classes
+from hikernel.losses import CLASSIFICATION, LogLoss, Loss, make_loss
 
 __all__ = ["ClassPredictions", "HKLClassifier"]
 
 
 class ClassPredictions(ClassifierMixin, HKLEstimator):  # type: ignore[misc]  # untyped base
-    """Labels, probabilities and decision values of a fitted estimator."""
+    """Targets that are labels; predicted labels, probabilities and decision values."""
 
+    loss: Any
+    class_weight: Any
+    _holds_labels = True
     _labels: Labels
 
     def decision_function(self, X: Any) -> FloatArray:
@@ -84,8 +89,21 @@ class ClassPredictions(ClassifierMixin, HKLEstimator):  # type: ignore[misc]  # 
             f = np.column_stack([np.zeros_like(f), f])
         return np.asarray(f - np.logaddexp.reduce(f, axis=1)[:, None])
 
+    def _check_parameters(self) -> Any:
+        make_loss(self.loss, CLASSIFICATION)
+        return super()._check_parameters()
 
-class HKLClassifier(ClassPredictions):
+    def _read_target(
+        self, y: NDArray[Any], weights: FloatArray
+    ) -> tuple[FloatArray, FloatArray, Loss]:
+        self._labels, target = Labels.of(y, weights, self.loss)
+        self.classes_ = self._labels.classes
+        return target, weigh_classes(weights, y, self.class_weight), self._labels.loss
+
+
+@documented
+@dataclass(eq=False, repr=False)
+class HKLClassifier(ClassPredictions, OneAlphaEstimator):
     """Sparse nonlinear classification over all products of one-variable functions.
 
     Solves the convex problem of :class:`~hikernel.HKLRegressor` with a classification loss. Two
@@ -95,29 +113,22 @@ class HKLClassifier(ClassPredictions):
 
     Parameters
     ----------
-    alpha : float, default=0.01
-        Regularisation strength.
     loss : {"log_loss", "hinge", "squared_hinge"} or Loss, default="log_loss"
         log(1 + exp(-y f)) with probabilities, max(1 - y f, 0) as in support vector machines, or
         half the square of that.
-    class_weight : dict, "balanced" or None, default=None
-        Weights of the classes, which multiply ``sample_weight``; "balanced" gives every class
-        the same total.
-    graph, basis, categorical, degree, max_order, weight_base, root_weight, search, max_kernels, \
-tol, certify, refit, time_budget, random_state, verbose
-        As for :class:`~hikernel.HKLRegressor`.
+    {parameters}
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels.
     coef_ : ndarray of shape (n_columns,), or (n_columns, n_classes) for more than two classes
-        Coefficients of the selected terms' features, blocks in the order of ``hull_``.
+        Coefficients of the features of ``nodes_``, one block per node.
     intercept_ : float, or ndarray of shape (n_classes,)
         b.
     dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         Dual variables.
-    hull_, certificate_, nodes_, graph_, bases_, columns_, loss_, history_, \
+    hull_, terms_, certificate_, nodes_, graph_, bases_, columns_, loss_, refit_, history_, \
 n_iter_, n_features_in_, feature_names_in_
         As for :class:`~hikernel.HKLRegressor`.
 
@@ -135,46 +146,10 @@ n_iter_, n_features_in_, feature_names_in_
     array(['yes', 'no'], dtype='<U3')
     """
 
-    def __init__(
-        self,
-        alpha: float = 0.01,
-        *,
-        loss: Any = "log_loss",
-        class_weight: Any = None,
-        graph: Any = None,
-        basis: Any = "auto",
-        categorical: Any = None,
-        degree: int = 4,
-        max_order: int | None = None,
-        weight_base: float = 2.0,
-        root_weight: float = 1.0,
-        search: str = "lookahead",
-        max_kernels: int = 600,
-        tol: float = 1e-3,
-        certify: str = "auto",
-        refit: str | None = None,
-        time_budget: float | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.loss = loss
-        self.class_weight = class_weight
-        self.graph = graph
-        self.basis = basis
-        self.categorical = categorical
-        self.degree = degree
-        self.max_order = max_order
-        self.weight_base = weight_base
-        self.root_weight = root_weight
-        self.search = search
-        self.max_kernels = max_kernels
-        self.tol = tol
-        self.certify = certify
-        self.refit = refit
-        self.time_budget = time_budget
-        self.random_state = random_state
-        self.verbose = verbose
+    alpha: float = 0.01
+    loss: Any = field(default="log_loss", kw_only=True)
+    class_weight: Any = field(default=None, kw_only=True)
+    refit: str | None = field(default=None, kw_only=True)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> HKLClassifier:
         """Fit the model.
@@ -194,13 +169,5 @@ n_iter_, n_features_in_, feature_names_in_
         HKLClassifier
             The fitted estimator.
         """
-        settings = self._check_parameters()
-        X, y, weights = self._check_data(X, y, sample_weight, labels=True)
-        labels, target = Labels.of(y, weights, self.loss)
-        weights = weigh_classes(weights, y, self.class_weight)
-        self._labels = labels
-        self.classes_ = labels.classes
-        self._fit_terms(X, target, weights, labels.loss, settings)
-        if target.ndim == 1:
-            self.intercept_ = float(self._model.intercept)
+        self._fit(X, y, sample_weight)
         return self

@@ -1,4 +1,4 @@
-"""What the cross-validated estimators share: the path, the folds, the choice, the refit."""
+"""HKLRegressorCV and HKLClassifierCV: alpha and refit by cross-validation."""
 
 from __future__ import annotations
 
@@ -6,41 +6,36 @@ import copy
 import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import check_scoring
+from sklearn.model_selection import KFold, StratifiedKFold, check_cv
+from sklearn.utils.validation import check_random_state
 
-from hikernel.bases.parameters import check_integer
+from hikernel.checks import check_choice, outside_level
 from hikernel.engines.protocol import FloatArray
-from hikernel.estimators.base import HKLEstimator
-from hikernel.estimators.graph_input import as_it_is
-from hikernel.estimators.progress import PathProgress
-from hikernel.estimators.validation import (
-    check_alphas,
-    check_choice,
-    check_number,
-    outside_level,
-)
-from hikernel.frames import take_rows
+from hikernel.estimators.classifier import ClassPredictions
+from hikernel.estimators.estimator import HKLEstimator, TrainingData, check_refit_name
+from hikernel.estimators.parameters import ChoiceParameters, documented
+from hikernel.estimators.path import Path, check_alphas, solve_path
+from hikernel.estimators.regressor import NumberPredictions
+from hikernel.estimators.targets import keep_classes
 from hikernel.graphs import take
-from hikernel.losses import Loss
-from hikernel.reduced import WarmStart
+from hikernel.search import SearchSettings
 from hikernel.selection import (
     Fitted,
-    SearchSettings,
+    Fold,
     TrainingProblem,
-    alpha_grid,
     check_folds,
     comparable_refits,
-    compute_path,
     cross_validate,
     refit,
 )
 
-__all__ = ["CrossValidatedEstimator"]
+__all__ = ["CrossValidatedEstimator", "HKLClassifierCV", "HKLRegressorCV"]
 
 _LEAST_PROOF_SECONDS = 5.0
 _PROOF_SHARE = 0.25
@@ -56,7 +51,7 @@ class LossScore:
     def __call__(self, fitted: Fitted, rows: NDArray[np.intp]) -> float:
         """Return the score of a model on some rows."""
         problem = self.problem
-        f = fitted.model.predict(fitted.design, problem.X[rows])
+        f = fitted.model.predict(fitted.design, problem.rows[rows])
         weights = problem.engine.row_weights[rows]
         losses = problem.loss.value(problem.y[rows], (f - problem.center) / problem.scale)
         return -float(weights @ losses) / float(np.sum(weights))
@@ -79,11 +74,101 @@ class ScorerScore:
 
     def __call__(self, fitted: Fitted, rows: NDArray[np.intp]) -> float:
         """Return the score of a model on some rows."""
-        model = self.estimator._with_model(self.problem, fitted)
+        model = copy.copy(self.estimator)
+        model._keep(fitted.model, fitted, self.problem.loss, self.problem.graph)
         where = np.flatnonzero(self.problem.used)[rows]
         more = {} if self.weights is None else {"sample_weight": self.weights[rows]}
-        some = take_rows if self.estimator.graph is None else take
-        return float(self.scorer(model, some(self.table, where), self.labels[where], **more))
+        return float(self.scorer(model, take(self.table, where), self.labels[where], **more))
+
+
+class CrossValidatedEstimator(HKLEstimator):
+    """Base of the estimators that choose alpha and refit by cross-validation."""
+
+    alphas: Any
+    n_alphas: int
+    eps: float
+    cv: Any
+    scoring: Any
+    rule: str
+    refit: str | None
+    n_jobs: int | None
+
+    def _check_parameters(self) -> SearchSettings:
+        settings = super()._check_parameters()
+        check_alphas(self.alphas, self.n_alphas, self.eps)
+        check_refit_name(self.refit)
+        check_choice("rule", self.rule, ["best", "one_se"])
+        if self.n_jobs == 0:
+            raise ValueError("n_jobs must not be 0; pass None or 1 for one process, -1 for all.")
+        return settings
+
+    def _splits(self, X: Any, data: TrainingData, groups: Any) -> list[Fold]:
+        """Return the folds as row numbers."""
+        raise NotImplementedError
+
+    def _respond(self, problem: TrainingProblem) -> Callable[[FloatArray], NDArray[Any]]:
+        """Return what turns f(x) into predictions."""
+        return problem.loss.predict_mean
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
+        """Choose alpha and refit, solve there with a proof, and set the fitted attributes."""
+        settings = self._check_parameters()
+        data = self._read_data(X, y, sample_weight)
+        splits = self._splits(X, data, groups)
+        began = time.monotonic()
+        problem = self._training_problem(data, settings)
+        if self.refit != "auto":
+            self._check_refit(self.refit, problem)
+        folds = _used_folds(problem, splits)
+        unproven = replace(settings, certify="none", time_budget=None)
+        path = solve_path(
+            problem,
+            unproven,
+            alphas=self.alphas,
+            n_alphas=self.n_alphas,
+            eps=self.eps,
+            verbose=self.verbose,
+        )
+        results = cross_validate(
+            problem,
+            path.lams.tolist(),
+            unproven,
+            folds,
+            comparable_refits(problem) if self.refit == "auto" else [self.refit],
+            self._score(problem, X, data.y),
+            self.n_jobs,
+        )
+        choice = results.one_standard_error() if self.rule == "one_se" else results.best()
+        spent = time.monotonic() - began
+        seconds = self.time_budget or max(_LEAST_PROOF_SECONDS, _PROOF_SHARE * spent)
+        start = path.points[choice.position].model
+        selected = problem.solve(start.lam, replace(settings, time_budget=seconds), start=start)
+        fitted = refit(choice.refit, problem, selected)
+        if fitted is None:
+            warnings.warn(
+                f"refit={choice.refit!r} was chosen on the folds but has too many terms on all "
+                "rows; the model keeps the coefficients of the convex problem.",
+                UserWarning,
+                stacklevel=outside_level(),
+            )
+            fitted = Fitted(selected, problem.design)
+        self._keep(selected, fitted, problem.loss, problem.graph)
+        self._warn(selected)
+        self.path_ = Path(path.points, path.end, problem.design, self._respond(problem))
+        self.alpha_ = start.lam
+        self.cv_results_ = results.results()
+        self.best_score_ = float(results.means[results.refits.index(choice.refit), choice.position])
+        self.n_splits_ = len(folds)
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _score(self, problem: TrainingProblem, table: Any, labels: NDArray[Any]) -> Any:
+        if self.scoring is None:
+            return LossScore(problem)
+        scorer = check_scoring(self, scoring=self.scoring)
+        weights = problem.engine.row_weights if _asks_for_weights(scorer) else None
+        return ScorerScore(self, problem, scorer, table, labels, weights)
 
 
 def _asks_for_weights(scorer: Any) -> bool:
@@ -93,133 +178,180 @@ def _asks_for_weights(scorer: Any) -> bool:
     return scorer.get_metadata_routing().score.requests.get("sample_weight") is True
 
 
-class CrossValidatedEstimator(HKLEstimator):
-    """Base of the estimators that choose alpha and refit by cross-validation."""
+def _split(splitter: Any, X: Any, y: NDArray[Any], groups: Any) -> list[Fold]:
+    """Return what a splitter gives."""
+    try:
+        return list(splitter.split(X, y, groups))
+    except TypeError:
+        raise ValueError(
+            "cv must be a number of folds, a splitter, or pairs (train, test) of row numbers, "
+            f"got {splitter.cv if hasattr(splitter, 'cv') else splitter!r}."
+        ) from None
 
-    def _check_parameters(self) -> SearchSettings:
-        settings = super()._check_parameters()
-        check_integer("n_alphas", self.n_alphas, 1)
-        check_number("eps", self.eps, above=0.0, below=1.0)
-        check_choice("rule", self.rule, ["best", "one_se"])
-        if self.n_jobs == 0:
-            raise ValueError("n_jobs must not be 0; pass None or 1 for one process, -1 for all.")
-        check_alphas(self.alphas)
-        return settings
 
-    def _refits(self, problem: TrainingProblem) -> list[str | None]:
-        if self.refit == "auto":
-            return comparable_refits(problem)
-        return [self.refit]
-
-    def _fit_cv(
-        self,
-        table: Any,
-        X: Any,
-        y: FloatArray,
-        labels: NDArray[Any],
-        weights: FloatArray,
-        loss: Loss,
-        settings: SearchSettings,
-        folds: list[tuple[NDArray[np.intp], NDArray[np.intp]]],
-    ) -> None:
-        """Choose alpha and refit, solve there with a proof, and set the fitted attributes."""
-        began = time.monotonic()
-        problem = self._training_problem(X, y, weights, loss)
-        self._check_refit(problem)
-        kept = self._used_folds(problem, folds)
-        score = self._score(problem, table, labels)
-        names = list(self._names)
-        unproven = replace(settings, certify="none", time_budget=None)
-        grid = alpha_grid(problem, self.n_alphas, self.eps) if self.alphas is None else self.alphas
-        alphas = sorted((float(a) for a in grid), reverse=True)
-        with PathProgress(len(alphas), enabled=self.verbose > 0) as progress:
-            path = compute_path(problem, alphas, unproven, names, self._respond(loss), progress)
-        results = cross_validate(
-            problem,
-            [point.model.alpha for point in path.points],
-            unproven,
-            kept,
-            self._refits(problem),
-            score,
-            self.n_jobs,
-        )
-        choice = results.one_standard_error() if self.rule == "one_se" else results.best()
-        start = path.points[choice.position].model
-        spent = time.monotonic() - began
-        seconds = self.time_budget or max(_LEAST_PROOF_SECONDS, _PROOF_SHARE * spent)
-        model = problem.solve(
-            start.alpha,
-            replace(settings, time_budget=seconds),
-            start=(start.nodes, WarmStart(start.eta, start.coef / problem.scale)),
-        )
-        fitted = refit(choice.refit, problem, model)
-        if fitted is None:
-            warnings.warn(
-                f"refit={choice.refit!r} was chosen on the folds but has too many terms on all "
-                "rows; the model keeps the coefficients of the convex problem.",
-                UserWarning,
-                stacklevel=outside_level(),
-            )
-            fitted = Fitted(model, problem.design)
-        self._store(problem, fitted)
-        self._warn(model)
-        self.path_ = replace(path, read=self._reader())
-        self.alpha_ = start.alpha
-        self.refit_ = fitted.refit
-        self.cv_results_ = results.results()
-        self.best_score_ = float(results.means[results.refits.index(choice.refit), choice.position])
-        self.n_splits_ = len(kept)
-
-    @staticmethod
-    def _folds(
-        splitter: Any, X: Any, y: NDArray[Any], groups: Any
-    ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        """Return what a splitter gives."""
+def _used_folds(problem: TrainingProblem, folds: list[Fold]) -> list[Fold]:
+    """Return the folds as positions among the rows of positive weight, checked."""
+    position = np.full(len(problem.used), -1, dtype=np.intp)
+    position[problem.used] = np.arange(int(np.sum(problem.used)))
+    kept = []
+    for k, fold in enumerate(folds):
         try:
-            return list(splitter.split(X, y, groups))
-        except TypeError:
+            train, test = (position[np.asarray(rows)] for rows in fold)
+        except (IndexError, TypeError, ValueError):
             raise ValueError(
-                "cv must be a number of folds, a splitter, or pairs (train, test) of row numbers, "
-                f"got {splitter.cv if hasattr(splitter, 'cv') else splitter!r}."
+                f"Fold {k} of cv must be a pair (train, test) of row numbers from 0 to "
+                f"{len(position) - 1} or of boolean masks."
             ) from None
+        kept.append((train[train >= 0], test[test >= 0]))
+    check_folds(problem, kept)
+    return kept
 
-    @staticmethod
-    def _used_folds(
-        problem: TrainingProblem, folds: list[tuple[NDArray[np.intp], NDArray[np.intp]]]
-    ) -> list[tuple[NDArray[np.intp], NDArray[np.intp]]]:
-        """Return the folds as positions among the rows of positive weight, checked."""
-        position = np.full(len(problem.used), -1, dtype=np.intp)
-        position[problem.used] = np.arange(int(np.sum(problem.used)))
-        kept = []
-        for k, fold in enumerate(folds):
-            try:
-                train, test = (position[np.asarray(rows)] for rows in fold)
-            except (IndexError, TypeError, ValueError):
-                raise ValueError(
-                    f"Fold {k} of cv must be a pair (train, test) of row numbers from 0 to "
-                    f"{len(position) - 1} or of boolean masks."
-                ) from None
-            kept.append((train[train >= 0], test[test >= 0]))
-        check_folds(problem, kept)
-        return kept
 
-    def _reader(self) -> Callable[[Any], Any]:
-        """Return what turns new rows into what the design takes."""
-        return self.columns_.transform if self.graph is None else as_it_is
+@documented
+@dataclass(eq=False, repr=False, kw_only=True)
+class HKLRegressorCV(NumberPredictions, CrossValidatedEstimator, ChoiceParameters):
+    """Sparse nonlinear regression, alpha and refit chosen by cross-validation.
 
-    def _respond(self, loss: Loss) -> Callable[[FloatArray], NDArray[Any]]:
-        """Return what turns f(x) into predictions."""
-        return loss.predict_mean
+    The path of :func:`~hikernel.hkl_path` is solved on all rows and on the training rows of every
+    fold; each of its models is scored as it is and refitted; the best pair is solved once more on
+    all rows, with a proof, and refitted.
 
-    def _score(self, problem: TrainingProblem, table: Any, labels: NDArray[Any]) -> Any:
-        if self.scoring is None:
-            return LossScore(problem)
-        scorer = check_scoring(self, scoring=self.scoring)
-        weights = problem.engine.row_weights if _asks_for_weights(scorer) else None
-        return ScorerScore(self, problem, scorer, table, labels, weights)
+    Parameters
+    ----------
+    loss : str or Loss, default="squared_error"
+        As for :class:`~hikernel.HKLRegressor`.
+    {parameters}
 
-    def _with_model(self, problem: TrainingProblem, fitted: Fitted) -> CrossValidatedEstimator:
-        """Return a copy that predicts with a model, for a scorer."""
-        out = copy.copy(self)
-        out._store(problem, fitted)
-        return out
+    Attributes
+    ----------
+    alpha_ : float
+        The chosen alpha.
+    refit_ : str or None
+        The chosen refit.
+    path_ : Path
+        The path over all rows.
+    cv_results_ : dict of ndarray
+        One entry per alpha and refit: alpha, refit, mean_terms, mean_test_score, std_test_score,
+        rank_test_score, and the score of every fold.
+    best_score_ : float
+        Mean score of the chosen pair.
+    n_splits_ : int
+        Number of folds.
+    hull_, terms_, certificate_, coef_, intercept_, dual_coef_, nodes_, graph_, bases_, columns_, \
+loss_, history_, n_iter_, n_features_in_, feature_names_in_
+        As for :class:`~hikernel.HKLRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hikernel import HKLRegressorCV
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(-1, 1, size=(200, 6))
+    >>> y = X[:, 0] + 2 * X[:, 1] * X[:, 2] + 0.1 * rng.standard_normal(200)
+    >>> model = HKLRegressorCV(rule="one_se").fit(X, y)
+    >>> model.score(X, y) > 0.98
+    True
+    """
+
+    loss: Any = field(default="squared_error")
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> HKLRegressorCV:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Numbers, booleans and categories, with or without missing values. No scaling is
+            needed.
+        y : array-like of shape (n_samples,)
+            Target.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights, zero or positive, in the fits and in the default score.
+        groups : array-like of shape (n_samples,), optional
+            Given to the splitter.
+
+        Returns
+        -------
+        HKLRegressorCV
+            The fitted estimator.
+        """
+        self._fit(X, y, sample_weight, groups)
+        return self
+
+    def _splits(self, X: Any, data: TrainingData, groups: Any) -> list[Fold]:
+        cv = self.cv
+        if isinstance(cv, (int, np.integer)):
+            cv = KFold(int(cv), shuffle=True, random_state=self._seed())
+        return _split(check_cv(cv), X, data.y, groups)
+
+
+@documented
+@dataclass(eq=False, repr=False, kw_only=True)
+class HKLClassifierCV(ClassPredictions, CrossValidatedEstimator, ChoiceParameters):
+    """Sparse nonlinear classification, alpha and refit chosen by cross-validation.
+
+    It goes about it as :class:`~hikernel.HKLRegressorCV` does, with the problem of
+    :class:`~hikernel.HKLClassifier`.
+
+    Parameters
+    ----------
+    loss : {"log_loss", "hinge", "squared_hinge"} or Loss, default="log_loss"
+        As for :class:`~hikernel.HKLClassifier`.
+    {parameters}
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    alpha_, refit_, path_, cv_results_, best_score_, n_splits_
+        As for :class:`~hikernel.HKLRegressorCV`.
+    hull_, terms_, certificate_, coef_, intercept_, dual_coef_, nodes_, graph_, bases_, columns_, \
+loss_, history_, n_iter_, n_features_in_, feature_names_in_
+        As for :class:`~hikernel.HKLClassifier`.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from hikernel import HKLClassifierCV
+    >>> X, y = load_iris(return_X_y=True)
+    >>> HKLClassifierCV(n_alphas=8).fit(X, y).score(X, y) > 0.95
+    True
+    """
+
+    loss: Any = field(default="log_loss")
+    class_weight: Any = field(default=None)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> HKLClassifierCV:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Numbers, booleans and categories, with or without missing values. No scaling is
+            needed.
+        y : array-like of shape (n_samples,)
+            Labels of any type.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights, zero or positive, in the fits and in the default score.
+        groups : array-like of shape (n_samples,), optional
+            Given to the splitter.
+
+        Returns
+        -------
+        HKLClassifierCV
+            The fitted estimator.
+        """
+        self._fit(X, y, sample_weight, groups)
+        return self
+
+    def _splits(self, X: Any, data: TrainingData, groups: Any) -> list[Fold]:
+        cv, y = self.cv, data.y
+        if isinstance(cv, (int, np.integer)):
+            cv = StratifiedKFold(int(cv), shuffle=True, random_state=self._seed())
+        folds = _split(check_cv(cv, y, classifier=True), X, y, groups)
+        if cv is not self.cv:
+            folds = [keep_classes(train, test, y, data.weights) for train, test in folds]
+        return folds
+
+    def _respond(self, problem: TrainingProblem) -> Callable[[FloatArray], NDArray[Any]]:
+        return self._labels.choose

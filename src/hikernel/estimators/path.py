@@ -1,59 +1,213 @@
-"""hkl_path: arrays in, one Path out."""
+"""hkl_path: rows and target in, one Path out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import NDArray
 
-from hikernel.bases.design import Design
-from hikernel.bases.parameters import check_integer, check_optional_integer
+from hikernel.checks import check_integer, check_number
 from hikernel.engines.protocol import FloatArray
-from hikernel.estimators.choices import choose_bases
-from hikernel.estimators.graph_input import as_it_is, check_graph, check_graph_data
-from hikernel.estimators.labels import Labels
-from hikernel.estimators.progress import PathProgress
-from hikernel.estimators.validation import (
-    check_alphas,
-    check_number,
-    check_search,
-    check_target_scale,
-    check_training_data,
-    check_verbose,
-    warn_of_lost_columns,
+from hikernel.estimators.estimator import HKLEstimator
+from hikernel.estimators.parameters import documented, same_parameters
+from hikernel.estimators.targets import Labels
+from hikernel.graphs import Design
+from hikernel.losses import CLASSIFICATION, REGRESSION, Loss, make_loss
+from hikernel.search import SearchSettings
+from hikernel.selection import (
+    LambdaPath,
+    PathEnd,
+    PathPoint,
+    TrainingProblem,
+    compute_path,
+    lambda_grid,
 )
-from hikernel.losses import CLASSIFICATION, REGRESSION, make_loss
-from hikernel.selection import Path, TrainingProblem, alpha_grid, compute_path
 
-__all__ = ["hkl_path"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Path", "check_alphas", "hkl_path", "solve_path"]
 
 
-def hkl_path(
-    X: Any,
-    y: Any,
+@dataclass(frozen=True)
+class Path:
+    """Models for decreasing alpha.
+
+    Attributes
+    ----------
+    points : list of PathPoint
+        In the order of decreasing alpha.
+    reason : PathEnd
+        Why the path ended where it did; ``reason.sentence`` says it in words.
+    design : Design
+        The fitted bases or kernels.
+    respond : callable
+        Turns f(x) into what is predicted.
+    """
+
+    points: list[PathPoint]
+    reason: PathEnd
+    design: Design
+    respond: Callable[[FloatArray], NDArray[Any]]
+
+    @property
+    def alphas(self) -> FloatArray:
+        """The values of alpha, largest first."""
+        return np.array([point.model.lam for point in self.points])
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def at(self, alpha: float) -> PathPoint:
+        """Return the point of an alpha of the path (to a relative precision of 1e-6).
+
+        Raises
+        ------
+        ValueError
+            With the nearest alpha of the path, if it is not one.
+        """
+        alphas = self.alphas
+        nearest = int(np.argmin(np.abs(np.log(alphas / alpha))))
+        if not np.isclose(alphas[nearest], alpha, rtol=1e-6, atol=0.0):
+            raise ValueError(
+                f"alpha={alpha!r} is not on the path; the nearest that is, is {alphas[nearest]!r}."
+            )
+        return self.points[nearest]
+
+    def predict(self, X: Any, alpha: float | None = None) -> NDArray[Any]:
+        """Return predictions: numbers for a regression loss, labels for a classification loss.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, p)
+            Rows with the columns of the training data.
+        alpha : float, optional
+            One alpha of the path; without it all are predicted.
+
+        Returns
+        -------
+        ndarray of shape (n,), or (n, n_alphas) without ``alpha``
+        """
+        if alpha is not None:
+            return self.respond(self.decision_function(X, alpha))
+        rows = self.design.read(X)
+        values = [point.model.predict(self.design, rows) for point in self.points]
+        return np.column_stack([self.respond(f) for f in values])
+
+    def decision_function(self, X: Any, alpha: float) -> FloatArray:
+        """Return f(x) at one alpha, shape (n,), or (n, n_classes) for more than two classes."""
+        return self.at(alpha).model.predict(self.design, self.design.read(X))
+
+    def hull(self, alpha: float) -> pd.DataFrame:
+        """Return the hull at one alpha, one row per node."""
+        return self.at(alpha).model.frame(self.design)
+
+    def table(self) -> pd.DataFrame:
+        """Return a row per alpha: terms, objective, gap, explained variance, time."""
+        import pandas as pd
+
+        certificates = [point.model.certificate for point in self.points]
+        return pd.DataFrame(
+            {
+                "alpha": self.alphas,
+                "terms": [point.model.n_terms for point in self.points],
+                "kernels": [certificate.n_kernels for certificate in certificates],
+                "objective": [certificate.objective for certificate in certificates],
+                "relative_gap": [certificate.relative_gap for certificate in certificates],
+                "certified": [certificate.certified for certificate in certificates],
+                "explained": [point.explained for point in self.points],
+                "seconds": [point.seconds for point in self.points],
+            }
+        )
+
+
+def check_alphas(alphas: Any, n_alphas: int, eps: float) -> None:
+    """Raise unless ``alphas`` is a sequence of positive numbers, or None with a sound grid."""
+    check_integer("n_alphas", n_alphas, 1)
+    check_number("eps", eps, above=0.0, below=1.0)
+    if alphas is None:
+        return
+    if isinstance(alphas, (str, bytes, dict)) or np.ndim(alphas) != 1:
+        raise ValueError(
+            f"alphas must be a list of numbers, or None for an automatic grid, got {alphas!r}."
+        )
+    if len(alphas) == 0:
+        raise ValueError("alphas is empty; pass at least one, or None for an automatic grid.")
+    for alpha in alphas:
+        check_number("every alpha", alpha, above=1e-100)
+
+
+def solve_path(
+    problem: TrainingProblem,
+    settings: SearchSettings,
     *,
-    loss: Any = "squared_error",
-    alphas: Sequence[float] | None = None,
-    n_alphas: int = 30,
-    eps: float = 1e-5,
-    sample_weight: Any = None,
-    graph: Any = None,
-    basis: Any = "auto",
-    categorical: Any = None,
-    degree: int = 4,
-    max_order: int | None = None,
-    weight_base: float = 2.0,
-    root_weight: float = 1.0,
-    search: str = "lookahead",
-    max_kernels: int = 600,
-    tol: float = 1e-3,
-    certify: str = "none",
-    time_budget: float | None = None,
-    random_state: Any = 0,
-    verbose: int = 0,
-) -> Path:
+    alphas: Sequence[float] | None,
+    n_alphas: int,
+    eps: float,
+    verbose: int,
+) -> LambdaPath:
+    """Solve a path over the alphas given, or over an automatic grid."""
+    lams = lambda_grid(problem, n_alphas, eps).tolist() if alphas is None else list(alphas)
+    if not verbose:
+        return compute_path(problem, lams, settings)
+    from hikernel.estimators.progress import PathProgress
+
+    with PathProgress(len(lams)) as progress:
+        return compute_path(problem, lams, settings, progress)
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class _PathParameters(HKLEstimator):
+    """What ``hkl_path`` shares with the estimators: parameters, checks, reading of data."""
+
+    loss: Any = "squared_error"
+    alphas: Any = None
+    n_alphas: int = 30
+    eps: float = 1e-5
+    certify: str = field(default="none")
+
+    @property
+    def _owner(self) -> str:
+        return "hkl_path"
+
+    @property
+    def _holds_labels(self) -> bool:  # type: ignore[override]
+        return any(
+            self.loss == name or isinstance(self.loss, kind)
+            for name, kind in CLASSIFICATION.items()
+        )
+
+    def _read_target(
+        self, y: NDArray[Any], weights: FloatArray
+    ) -> tuple[FloatArray, FloatArray, Loss]:
+        if self._holds_labels:
+            self._labels, target = Labels.of(y, weights, self.loss)
+            return target, weights, self._labels.loss
+        return y, weights, make_loss(self.loss, REGRESSION | CLASSIFICATION)
+
+    def compute(self, X: Any, y: Any, sample_weight: Any) -> Path:
+        """Solve the path."""
+        settings = self._check_parameters()
+        check_alphas(self.alphas, self.n_alphas, self.eps)
+        problem = self._training_problem(self._read_data(X, y, sample_weight), settings)
+        path = solve_path(
+            problem,
+            settings,
+            alphas=self.alphas,
+            n_alphas=self.n_alphas,
+            eps=self.eps,
+            verbose=self.verbose,
+        )
+        respond = self._labels.choose if self._holds_labels else problem.loss.predict_mean
+        return Path(path.points, path.end, problem.design, respond)
+
+
+@documented
+@same_parameters(_PathParameters)
+def hkl_path(X: Any, y: Any, *, sample_weight: Any = None, **parameters: Any) -> Path:
     """Solve the problem of the estimators for a whole path of alphas.
 
     Parameters
@@ -63,28 +217,17 @@ def hkl_path(
         there is one.
     y : array-like of shape (n_samples,)
         Target, or labels for a classification loss.
-    loss : str or Loss, default="squared_error"
-        A loss of :class:`~hikernel.HKLRegressor` or of :class:`~hikernel.HKLClassifier`.
-    alphas : sequence of float, optional
-        Regularisation strengths, in any order. By default ``n_alphas`` values, evenly spaced in
-        the logarithm from where the first term is about to enter down to ``eps`` times that.
-    n_alphas : int, default=30
-        Length of the automatic grid.
-    eps : float, default=1e-5
-        Last over first alpha of the automatic grid.
     sample_weight : array-like of shape (n_samples,), optional
         Weights, zero or positive.
+    loss : str or Loss, default="squared_error"
+        A loss of :class:`~hikernel.HKLRegressor` or of :class:`~hikernel.HKLClassifier`.
     certify : {"none", "auto", "exact", "statistical"}, default="none"
-        As for the estimator, but a path does not bound the tail unless asked: that costs seconds
+        As for the estimators, but a path does not bound the tail unless asked: that costs seconds
         per alpha, and is best done for the alpha one keeps. Where all nodes of a graph are
         scored anyway (all but grids), every model is certified.
-    graph, basis, categorical, degree, max_order, weight_base, root_weight, search, max_kernels, \
-tol, time_budget
-        As for the estimator; ``time_budget`` is for the whole path.
-    random_state : int, RandomState or None, default=0
-        Seed of the draws behind statistical bounds. The model does not depend on it.
     verbose : int or bool, default=0
         1 or True shows a progress bar with alpha, terms, explained share of the loss and gap.
+    {parameters}
 
     Returns
     -------
@@ -104,55 +247,9 @@ tol, time_budget
     >>> bool(table["explained"].is_monotonic_increasing)
     True
     """
-    settings = check_search(search, tol, max_kernels, certify, time_budget, random_state)
-    check_integer("degree", degree, 1)
-    check_optional_integer("max_order", max_order, 1, "any number of variables")
-    check_integer("n_alphas", n_alphas, 1)
-    check_verbose(verbose)
-    check_number("eps", eps, above=0.0, below=1.0)
-    check_number("weight_base", weight_base, above=0.0)
-    check_number("root_weight", root_weight, above=0.0)
-    check_alphas(alphas)
-    if graph is not None:
-        given = {"basis": basis, "categorical": categorical, "degree": degree}
-        given |= {"max_order": max_order, "weight_base": weight_base, "root_weight": root_weight}
-        check_graph(graph, {**given, "search": search, "certify": certify})
-    respond: Callable[[FloatArray], NDArray[Any]]
-    read: Callable[[Any], Any]
-    names: list[str]
-    labelled = any(loss == name or isinstance(loss, kind) for name, kind in CLASSIFICATION.items())
-    if graph is not None:
-        rows, y, weights = check_graph_data(
-            graph, X, y, sample_weight, labels=labelled, estimator=None
-        )
-        names, read = [], as_it_is
-    else:
-        data = check_training_data(X, y, sample_weight, categorical, labels=labelled)
-        rows, y, weights = data.X, data.y, data.weights
-        names, read = list(data.columns.names), data.columns.transform
-    if labelled:
-        labels, target = Labels.of(y, weights, loss)
-        rule, respond = labels.loss, labels.choose
-    else:
-        rule = make_loss(loss, REGRESSION | CLASSIFICATION)
-        target, respond = y, rule.predict_mean
-    if graph is not None:
-        problem = TrainingProblem.of_graph(graph, rows, target, weights, rule)
-    else:
-        problem = TrainingProblem.make(
-            rows,
-            target,
-            weights,
-            [c.basis for c in choose_bases(basis, degree, data.columns, rows, weights)],
-            rule,
-            max_order=max_order,
-            weight_base=weight_base,
-            root_weight=root_weight,
-        )
-        assert isinstance(problem.design, Design)
-        warn_of_lost_columns(problem.X, problem.design, names)
-    check_target_scale(problem.scale)
-    grid = alpha_grid(problem, n_alphas, eps).tolist() if alphas is None else list(alphas)
-    with PathProgress(len(grid), enabled=verbose > 0) as progress:
-        path = compute_path(problem, grid, settings, names, respond, progress)
-    return replace(path, read=read)
+    try:
+        fit = _PathParameters(**parameters)
+    except TypeError as error:
+        message = str(error).replace("_PathParameters.__init__()", "hkl_path()")
+        raise TypeError(message) from None
+    return fit.compute(X, y, sample_weight)

@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Self
 
 from hikernel.search import SearchStep
-from hikernel.selection.path import PathPoint
+from hikernel.selection import PathPoint
 
 __all__ = ["PathProgress", "SearchProgress"]
 
@@ -14,10 +14,10 @@ __all__ = ["PathProgress", "SearchProgress"]
 class _Bar:
     """A tqdm bar that closes itself."""
 
-    def __init__(self, total: int, desc: str, unit: str, *, enabled: bool) -> None:
+    def __init__(self, total: int, desc: str, unit: str) -> None:
         from tqdm.auto import tqdm
 
-        self._bar = tqdm(total=total, desc=desc, unit=unit, disable=not enabled)
+        self._bar = tqdm(total=total, desc=desc, unit=unit)
 
     def __enter__(self) -> Self:
         return self
@@ -38,12 +38,10 @@ class SearchProgress(_Bar):
     ----------
     max_kernels : int
         Length of the bar.
-    enabled : bool
-        Whether to show anything.
     """
 
-    def __init__(self, max_kernels: int, *, enabled: bool) -> None:
-        super().__init__(max_kernels, "search", "kernel", enabled=enabled)
+    def __init__(self, max_kernels: int) -> None:
+        super().__init__(max_kernels, "search", "kernel")
 
     def __call__(self, step: SearchStep) -> None:
         """Move the bar to a new step."""
@@ -63,18 +61,16 @@ class PathProgress(_Bar):
     ----------
     n_alphas : int
         Length of the bar.
-    enabled : bool
-        Whether to show anything.
     """
 
-    def __init__(self, n_alphas: int, *, enabled: bool) -> None:
-        super().__init__(n_alphas, "path", "alpha", enabled=enabled)
+    def __init__(self, n_alphas: int) -> None:
+        super().__init__(n_alphas, "path", "alpha")
 
     def __call__(self, point: PathPoint) -> None:
         """Move the bar by one alpha."""
         certificate = point.model.certificate
         self._bar.set_postfix(
-            alpha=f"{point.model.alpha:.2g}",
+            alpha=f"{point.model.lam:.2g}",
             terms=point.model.n_terms,
             error=f"{1.0 - point.explained:.3f}",
             gap="?" if certificate.kind == "none" else f"{certificate.relative_gap:.1e}",

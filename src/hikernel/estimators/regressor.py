@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
+from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 
 from hikernel.engines.protocol import FloatArray
-from hikernel.estimators.base import HKLEstimator
-from hikernel.losses import REGRESSION, make_loss
+from hikernel.estimators.estimator import HKLEstimator, OneAlphaEstimator
+from hikernel.estimators.parameters import documented
+from hikernel.losses import REGRESSION, Loss, make_loss
 
 __all__ = ["HKLRegressor", "NumberPredictions"]
 
 
 class NumberPredictions(RegressorMixin, HKLEstimator):  # type: ignore[misc]  # untyped base
-    """Predictions of a fitted estimator for numbers."""
+    """Targets that are numbers, and their predictions."""
+
+    loss: Any
 
     def predict(self, X: Any) -> FloatArray:
         """Return predictions for the rows of X: f(x), or exp f(x) with the Poisson loss.
@@ -31,8 +36,19 @@ class NumberPredictions(RegressorMixin, HKLEstimator):  # type: ignore[misc]  # 
         f = self._decide(X)
         return self.loss_.predict_mean(f)
 
+    def _check_parameters(self) -> Any:
+        make_loss(self.loss, REGRESSION)
+        return super()._check_parameters()
 
-class HKLRegressor(NumberPredictions):
+    def _read_target(
+        self, y: NDArray[Any], weights: FloatArray
+    ) -> tuple[FloatArray, FloatArray, Loss]:
+        return y, weights, make_loss(self.loss, REGRESSION)
+
+
+@documented
+@dataclass(eq=False, repr=False)
+class HKLRegressor(NumberPredictions, OneAlphaEstimator):
     """Sparse nonlinear regression over all products of one-variable functions.
 
     Solves the convex problem
@@ -45,88 +61,30 @@ class HKLRegressor(NumberPredictions):
 
     Parameters
     ----------
-    alpha : float, default=0.01
-        Regularisation strength. It does not depend on the scale of y, except with the Poisson
-        loss.
     loss : str or Loss, default="squared_error"
         "squared_error" (half of it, for the mean), "huber" and "epsilon_insensitive" (outliers
         count less), "quantile" (the median), "poisson" (counts, with a logarithmic link), or an
         object with its parameter from :mod:`hikernel.losses`: ``Quantile(0.9)``, ``Huber(0.5)``,
         ``EpsilonInsensitive(0.1)``, the last two in units of the spread of y.
-    graph : KernelGraph or another graph of :mod:`hikernel.graphs`, optional
-        A directed acyclic graph of kernels in place of the columns and their bases: flat multiple
-        kernel learning, trees, strings, point clouds, anything with kernels. ``X`` is then what
-        the graph takes, every node can be scored and the certificate is exact; ``basis`` to
-        ``search`` below are left at their defaults.
-    basis : str, Basis, or mapping, default="auto"
-        One-variable decomposition of the columns of numbers. "auto" looks at each of them:
-        "orthonormal" (orthonormal polynomials), "asinh" (the same of asinh x) where it is skewed
-        or heavy-tailed, "rank" (bounded polynomials of the rank) where it is mostly one value
-        or has two of them. These three stay constant outside the range of the training data.
-        Also "polynomial", "hermite", "gaussian", "kernel_pca", "anova",
-        "spline", "categorical" (one block of centred indicators), an object from
-        :mod:`hikernel.bases`, or a mapping from column names or positions to these. Columns of
-        categories get "categorical", and booleans and the marks of missing values one bounded
-        level, unless a mapping names them; ``bases_`` shows what each column got and why. By
-        name, "gaussian" and "kernel_pca" have a constant level 0, so that an absent variable is
-        absent; ``Gaussian()`` is the paper's kernel, in which level 0 is a bump and every term
-        contains every variable.
-    categorical : list of str or int, optional
-        Names or positions of columns whose numbers are categories, or a mask of booleans, one
-        per column. Text, and columns of the category types of pandas and polars, are categories
-        anyway.
-    degree : int, default=4
-        Highest level of a variable, for bases given by name that have one.
-    max_order : int, optional
-        How many variables may interact in a term; any number by default. With it the proof works
-        for thousands of variables.
-    weight_base : float, default=2.0
-        Weight d_v of a term is the product over its variables of weight_base^level. Below 1
-        deeper terms are cheaper, which large graphs make hard to search and to prove.
-    root_weight : float, default=1.0
-        Weight of the root, the term without variables.
-    search : {"lookahead", "paper"}, default="lookahead"
-        How the graph is searched. "lookahead" scores whole levels around the hull and lets deep
-        terms in with their ancestors, then proves the result by branch and bound without adding
-        to the model; "paper" is the rule of Bach (2008), which looks one step ahead and adds
-        to the hull whatever its proof needs.
-    max_kernels : int, default=600
-        Largest hull that is solved.
-    tol : float, default=1e-3
-        Duality gap to reach, relative to the objective, over the whole graph.
-    certify : {"auto", "exact", "statistical", "none"}, default="auto"
-        How all kernels outside the hull are bounded. "exact" costs time quadratic in the number of
-        rows. "statistical" is linear: random signs estimate the sums, and the bound holds with 95 %
-        confidence over these draws; it is looser, and needs the look-ahead search. "auto" is exact
-        up to about 6,500 rows with 32 variables (11,000 with 10), statistical above. With "none"
-        nothing is proven. A :class:`~hikernel.errors.CertificateWarning` says when a proof was
-        wanted and not reached.
-    refit : {None, "ridge", "unpenalised", "variables"}, default=None
-        How the selected terms are estimated: None keeps the (shrunken) coefficients of the convex
-        problem, "ridge" fits the selected terms again with a penalty of its own (strength by
-        leave-one-out), "unpenalised" without one, "variables" fits them and all products of the
-        selected variables up to total degree 6, while these are a dozen at most. ``hull_`` and
-        ``coef_`` are those of the refit, which predicts; the certificate, eta, zeta and
-        ``dual_coef_`` speak of the convex problem (terms that it did not select have eta = zeta
-        = 0). Leave-one-out leaves a row out with all its weight, so that with a refit a row of
-        weight two is not quite two rows.
-    time_budget : float, optional
-        Seconds after which the look-ahead search ends with the model and the bound it has.
-    random_state : int, RandomState or None, default=0
-        Seed of the draws behind statistical bounds. The model does not depend on it.
-    verbose : int or bool, default=0
-        1 or True shows a progress bar.
+    {parameters}
 
     Attributes
     ----------
     hull_ : pandas.DataFrame
-        One row per selected term: term, order (variables), degree (sum of levels), width
-        (feature columns), eta, zeta, norm (of its coefficients), share (its variance on the
-        training rows over the sum of these).
+        The hull that the convex problem selected, one row per node, the root and all ancestors
+        included: term, order (variables), degree (sum of levels), width (feature columns), eta,
+        zeta, norm (of its coefficients), share (its variance on the training rows over the sum
+        of these). After a refit, too, all of it speaks of the convex problem.
+    terms_ : pandas.DataFrame
+        The terms that predictions are made of, those of the refit where there is one: term,
+        variables, order, degree, width, norm, share, the largest share first.
     certificate_ : Certificate
         What is proven; ``print(model.certificate_)`` says it in words.
+    nodes_ : list of tuple
+        The nodes of the model that predicts, as ((column, level), ...); those of ``hull_`` in its
+        order, without a refit.
     coef_ : ndarray of shape (n_columns,)
-        Coefficients of the selected terms' features, blocks in the order of ``hull_``.
+        Coefficients of the features of ``nodes_``, one block per node.
     dual_coef_ : ndarray of shape (n_samples,)
         Dual variables of the convex problem: without a refit the coefficients of a term are zeta
         times Phi' dual_coef_.
@@ -134,10 +92,10 @@ class HKLRegressor(NumberPredictions):
         b.
     loss_ : Loss
         The loss.
-    nodes_ : list of tuple
-        The terms as ((column, level), ...), in the order of ``hull_``.
+    refit_ : str or None
+        How the terms were estimated after selection.
     graph_ : Grid
-        The grid that was searched.
+        The graph that was searched.
     bases_ : pandas.DataFrame
         One row per column: column, kind, basis, levels, and why it has this basis.
     columns_ : ColumnTable
@@ -174,44 +132,9 @@ class HKLRegressor(NumberPredictions):
     True
     """
 
-    def __init__(
-        self,
-        alpha: float = 0.01,
-        *,
-        loss: Any = "squared_error",
-        graph: Any = None,
-        basis: Any = "auto",
-        categorical: Any = None,
-        degree: int = 4,
-        max_order: int | None = None,
-        weight_base: float = 2.0,
-        root_weight: float = 1.0,
-        search: str = "lookahead",
-        max_kernels: int = 600,
-        tol: float = 1e-3,
-        certify: str = "auto",
-        refit: str | None = None,
-        time_budget: float | None = None,
-        random_state: Any = 0,
-        verbose: int = 0,
-    ) -> None:
-        self.alpha = alpha
-        self.loss = loss
-        self.graph = graph
-        self.basis = basis
-        self.categorical = categorical
-        self.degree = degree
-        self.max_order = max_order
-        self.weight_base = weight_base
-        self.root_weight = root_weight
-        self.search = search
-        self.max_kernels = max_kernels
-        self.tol = tol
-        self.certify = certify
-        self.refit = refit
-        self.time_budget = time_budget
-        self.random_state = random_state
-        self.verbose = verbose
+    alpha: float = 0.01
+    loss: Any = field(default="squared_error", kw_only=True)
+    refit: str | None = field(default=None, kw_only=True)
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> HKLRegressor:
         """Fit the model.
@@ -231,9 +154,5 @@ class HKLRegressor(NumberPredictions):
         HKLRegressor
             The fitted estimator.
         """
-        settings = self._check_parameters()
-        loss = make_loss(self.loss, REGRESSION)
-        X, y, weights = self._check_data(X, y, sample_weight)
-        self._fit_terms(X, y, weights, loss, settings)
-        self.intercept_ = float(self._model.intercept)
+        self._fit(X, y, sample_weight)
         return self

@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import check_random_state
 
-from hikernel.bases.parameters import check_integer
+from hikernel.checks import check_integer, check_number
 from hikernel.engines.protocol import FloatArray
-from hikernel.estimators.base import HKLEstimator
 from hikernel.estimators.cross_validated import CrossValidatedEstimator
-from hikernel.estimators.validation import check_number, check_training_data
-from hikernel.frames import take_rows
-from hikernel.graphs import node_name, unambiguous
+from hikernel.estimators.estimator import HKLEstimator, OneAlphaEstimator
+from hikernel.estimators.targets import check_weights
+from hikernel.graphs import node_name, take, unambiguous
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -80,7 +79,7 @@ class _Found:
 
 
 def stability_selection(
-    estimator: HKLEstimator,
+    estimator: OneAlphaEstimator,
     X: Any,
     y: Any,
     *,
@@ -156,23 +155,21 @@ def stability_selection(
         raise ValueError(f"fraction must be 0.5 at most, so that pairs fit; got {fraction!r}.")
     if threshold > 1.0:
         raise ValueError(f"threshold must be 1 at most, as a frequency is; got {threshold!r}.")
-    strengths = [float(estimator.alpha)] if alphas is None else [float(a) for a in alphas]
-    if not strengths:
+    chosen = [float(estimator.alpha)] if alphas is None else [float(a) for a in alphas]
+    if not chosen:
         raise ValueError("alphas is empty; pass at least one, or None for estimator.alpha.")
-    for alpha in strengths:
+    for alpha in chosen:
         check_number("every alpha", alpha, above=1e-100)
-    labelled = is_classifier(estimator)
-    data = check_training_data(
-        X, y, sample_weight, estimator.categorical, labels=labelled, estimator=estimator
-    )
-    draws = _pairs(data.y if labelled else None, data.weights, n_subsamples, fraction, random_state)
+    labels = is_classifier(estimator)
     plain = _without_extras(estimator)
+    data = plain._read_data(X, y, sample_weight)
+    weights = check_weights(len(data.y), sample_weight)  # without those of the classes
+    draws = _pairs(data.y if labels else None, weights, n_subsamples, fraction, random_state)
     jobs = (
-        delayed(_fit)(plain, strengths, take_rows(X, rows), data.y[rows], data.weights[rows])
-        for rows in draws
+        delayed(_fit)(plain, chosen, take(X, rows), data.y[rows], weights[rows]) for rows in draws
     )
     found: list[_Found] = Parallel(n_jobs=n_jobs)(jobs)
-    return _summary(found, data.columns.names, threshold, fraction, len(draws[0]))
+    return _summary(found, data.rows.table.names, threshold, fraction, len(draws[0]))
 
 
 def _check_estimator(estimator: object) -> None:
@@ -194,12 +191,10 @@ def _check_estimator(estimator: object) -> None:
         )
 
 
-def _without_extras(estimator: HKLEstimator) -> HKLEstimator:
+def _without_extras(estimator: OneAlphaEstimator) -> OneAlphaEstimator:
     """Return a clone that only selects: no proof, no refit, no progress bars."""
-    out: HKLEstimator = clone(estimator)
-    wanted = {"certify": "none", "refit": None, "verbose": 0}
-    known = out.get_params(deep=False)
-    out.set_params(**{name: value for name, value in wanted.items() if name in known})
+    out: OneAlphaEstimator = clone(estimator)
+    out.set_params(certify="none", refit=None, verbose=0)
     return out
 
 
@@ -236,7 +231,7 @@ def _pairs(
 
 
 def _fit(
-    estimator: HKLEstimator, alphas: list[float], X: Any, y: NDArray[Any], weights: FloatArray
+    estimator: OneAlphaEstimator, alphas: list[float], X: Any, y: NDArray[Any], weights: FloatArray
 ) -> _Found:
     """Return what is selected on some rows, at any of the alphas."""
     terms: set[NamedNode] = set()

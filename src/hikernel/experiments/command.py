@@ -8,7 +8,11 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-from hikernel.experiments.datasets import (
+from hikernel.errors import UsageError
+from hikernel.experiments.figure import curves, draw, figure_jobs, figure_markdown
+from hikernel.experiments.methods import METHODS
+from hikernel.experiments.page import EXPERIMENTS, read_results, write_page
+from hikernel.experiments.paper_data import (
     CLASSIFICATION,
     FOLDER_VARIABLE,
     REGRESSION,
@@ -16,10 +20,6 @@ from hikernel.experiments.datasets import (
     load,
     source_of,
 )
-from hikernel.experiments.errors import UsageError
-from hikernel.experiments.figure import curves, draw, figure_jobs, figure_markdown
-from hikernel.experiments.methods import METHODS
-from hikernel.experiments.page import EXPERIMENTS, read_results, write_page
 from hikernel.experiments.runner import run_jobs
 from hikernel.experiments.settings import FIGURE, KERNELS, SEEDS, SLOW_SPLITS
 from hikernel.experiments.store import Job, Store

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from hikernel.experiments import settings
-from hikernel.experiments.datasets import CLASSIFICATION, GENERATED
+from hikernel.experiments.paper_data import CLASSIFICATION, GENERATED
 
 if TYPE_CHECKING:
     from hikernel.experiments.store import Job

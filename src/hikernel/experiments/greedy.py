@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hikernel.bases import FittedBasis, make_basis
 from hikernel.engines.protocol import FloatArray, Node
-from hikernel.experiments.checks import check_basis, check_count, check_positive
+from hikernel.experiments.baseline_checks import check_basis, check_count, check_positive
 from hikernel.experiments.logistic import TwoClasses, logistic_path
 
 __all__ = ["GreedyClassifier", "GreedyRegressor"]

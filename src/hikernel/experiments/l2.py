@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hikernel.engines.protocol import FloatArray
-from hikernel.experiments.checks import check_kernel, check_positive
+from hikernel.experiments.baseline_checks import check_kernel, check_positive
 from hikernel.experiments.logistic import TwoClasses, logistic_path
 from hikernel.experiments.product_kernel import KernelMap, ProductKernel
 
@@ -180,5 +180,5 @@ class L2Classifier(TwoClasses, _FullKernel):
         return np.asarray(self.map_.transform(X) @ coef + intercept)
 
     def _path(self, alphas: FloatArray) -> tuple[FloatArray, FloatArray]:
-        strengths = np.asarray(alphas) * self.map_.mean_square
-        return logistic_path(self.map_.features, self._signs, strengths)
+        penalties = np.asarray(alphas) * self.map_.mean_square
+        return logistic_path(self.map_.features, self._signs, penalties)

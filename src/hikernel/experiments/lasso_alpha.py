@@ -12,7 +12,7 @@ from sklearn.linear_model import lars_path_gram
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hikernel.engines.protocol import FloatArray
-from hikernel.experiments.checks import check_count, check_kernel, check_positive
+from hikernel.experiments.baseline_checks import check_count, check_kernel, check_positive
 from hikernel.experiments.product_kernel import ProductKernel
 
 __all__ = ["LassoAlphaRegressor"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ from scipy.special import expit
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
+from hikernel.engines.numerics import backtrack
 from hikernel.engines.protocol import FloatArray
 
 __all__ = ["TwoClasses", "logistic_path"]
@@ -20,9 +23,9 @@ _STEPS = 100
 
 
 def logistic_path(
-    F: FloatArray, signs: FloatArray, strengths: FloatArray
+    F: FloatArray, signs: FloatArray, penalties: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Minimise (1/n) sum_i log(1 + exp(-s_i (F_i w + b))) + (strength/2) |w|^2 for many strengths.
+    """Minimise (1/n) sum_i log(1 + exp(-s_i (F_i w + b))) + (penalty/2) |w|^2 for many penalties.
 
     Parameters
     ----------
@@ -30,7 +33,7 @@ def logistic_path(
         Features.
     signs : ndarray of shape (n,)
         Labels, -1 or 1.
-    strengths : ndarray of shape (k,)
+    penalties : ndarray of shape (k,)
         Penalties in any order; each solution starts at the one before.
 
     Returns
@@ -42,9 +45,9 @@ def logistic_path(
     """
     design = np.column_stack([F, np.ones(len(F))])
     w = np.zeros(design.shape[1])
-    out = np.empty((design.shape[1], len(strengths)))
-    for i in np.argsort(-np.asarray(strengths), kind="stable"):
-        ridge = np.append(np.full(F.shape[1], float(strengths[i])), 0.0)
+    out = np.empty((design.shape[1], len(penalties)))
+    for i in np.argsort(-np.asarray(penalties), kind="stable"):
+        ridge = np.append(np.full(F.shape[1], float(penalties[i])), 0.0)
         w = _newton(design, signs, ridge, w)
         out[:, i] = w
     return out[:-1], out[-1]
@@ -53,6 +56,11 @@ def logistic_path(
 def _newton(design: FloatArray, signs: FloatArray, ridge: FloatArray, w: FloatArray) -> FloatArray:
     """Newton's method with halved steps; the decrement bounds the distance to the optimum."""
     n = len(signs)
+
+    def stepped(w: FloatArray, step: FloatArray, length: float) -> tuple[FloatArray, float]:
+        after = w - length * step
+        return after, _value(design, signs, ridge, after)
+
     value = _value(design, signs, ridge, w)
     for _ in range(_STEPS):
         wrong = expit(-signs * (design @ w))
@@ -65,16 +73,10 @@ def _newton(design: FloatArray, signs: FloatArray, ridge: FloatArray, w: FloatAr
         decrement = float(gradient @ step)
         if decrement <= _TOL * max(value, 1e-12):
             break
-        length = 1.0
-        while length > 1e-8:
-            trial = w - length * step
-            new = _value(design, signs, ridge, trial)
-            if new <= value - 0.25 * length * decrement:
-                w, value = trial, new
-                break
-            length /= 2.0
-        else:
+        found = backtrack(partial(stepped, w, step), itemgetter(1), value, -decrement)
+        if found is None:
             break
+        (w, value), _ = found
     return w
 
 

@@ -43,7 +43,9 @@ class FittedPath:
     held_out : ndarray of shape (k,) or None
         Squared errors of exact leave-one-out, where they are free; folds are not needed then.
     note : str
-        Why the path ended before its grid did.
+        Why the path ended before its grid did, in words.
+    end : str
+        The same as a name of :class:`~hikernel.selection.PathEnd`; empty for other methods.
     reached : int
         Points of the grid that the path has a model of its own for; 0 is all.
     n_vertices : int
@@ -55,6 +57,7 @@ class FittedPath:
     terms: list[int]
     held_out: FloatArray | None = None
     note: str = ""
+    end: str = ""
     reached: int = 0
     n_vertices: int = 0
 
@@ -86,7 +89,8 @@ def _hkl(X: Any, y: FloatArray, task: str, kernel: KernelChoice) -> FittedPath:
         kernel.alphas,
         decide,
         terms,
-        note=f"{len(path)} alphas: {path.reason}",
+        note=f"{len(path)} alphas: {path.reason.sentence}",
+        end=path.reason.name,
         reached=len(path),
         n_vertices=path.points[0].model.certificate.n_vertices,
     )
@@ -144,7 +148,12 @@ def _mkl(X: Any, y: FloatArray, task: str, kernel: KernelChoice) -> FittedPath:
     model = MKLRegressor(basis=kernel.make_basis()).fit_path(X, y, MKL_GRID)
     terms = [model.path_.points[i].model.n_terms for i in model.places_]
     return FittedPath(
-        MKL_GRID, model.predict_path, terms, note=model.path_.reason, reached=len(model.path_)
+        MKL_GRID,
+        model.predict_path,
+        terms,
+        note=model.path_.reason.sentence,
+        end=model.path_.reason.name,
+        reached=len(model.path_),
     )
 
 

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from hikernel.bases import FittedBasis, make_basis
 from hikernel.engines.protocol import FloatArray
 from hikernel.estimators import hkl_path
-from hikernel.experiments.checks import check_basis, check_positive
+from hikernel.experiments.baseline_checks import check_basis, check_positive
 from hikernel.graphs import KernelGraph
 
 __all__ = ["MKLRegressor"]
@@ -75,8 +75,8 @@ class MKLRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # unty
             Where the basis has no constant level: without it no kernel is of one variable alone. So
             also where all columns are constant.
         """
-        strengths = np.asarray(alphas, dtype=np.float64)
-        check_positive(self, alphas=strengths)
+        alphas = np.asarray(alphas, dtype=np.float64)
+        check_positive(self, alphas=alphas)
         check_basis(self)
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
         recipe = make_basis(self.basis)
@@ -93,8 +93,8 @@ class MKLRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # unty
         if not features:
             raise ValueError("Every column of X is constant, so that MKL has no kernel.")
         graph = KernelGraph(features=features, weights=dict.fromkeys(features, 1.0))
-        falling = np.argsort(-strengths, kind="stable")
-        self.path_ = hkl_path(X, y, graph=graph, alphas=strengths[falling].tolist())
+        falling = np.argsort(-alphas, kind="stable")
+        self.path_ = hkl_path(X, y, graph=graph, alphas=alphas[falling].tolist())
         # Place of each alpha on the path; one that it did not reach has the last.
         self.places_ = np.minimum(np.argsort(falling, kind="stable"), len(self.path_) - 1)
         last = self.path_.points[self.places_[-1]].model

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from hikernel.experiments.errors import UsageError
+from hikernel.errors import UsageError
 from hikernel.experiments.figure import curves, draw, figure_markdown
 from hikernel.experiments.paper_numbers import PAPER
 from hikernel.experiments.store import Result, Store

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import joblib
 
-from hikernel.experiments.datasets import source_of
-from hikernel.experiments.protocol import run_job
+from hikernel.experiments.evaluation import run_job
+from hikernel.experiments.paper_data import source_of
 from hikernel.experiments.store import Job, Result, Store
 
 __all__ = ["Failure", "Outcome", "run_jobs"]

@@ -49,7 +49,9 @@ class Result:
     seconds : float
         Time of the job.
     note : str
-        Why a path ended early, or nothing.
+        Why a path ended early, in words, or nothing.
+    end : str
+        The same as a name of :class:`~hikernel.selection.PathEnd`; empty for other methods.
     settings : str
         Fingerprint of the choices behind the job.
     source : str
@@ -69,6 +71,7 @@ class Result:
     terms: list[int]
     seconds: float
     note: str = ""
+    end: str = ""
     settings: str = ""
     source: str = ""
     reached: int = 0

@@ -9,10 +9,11 @@ from typing import Final
 
 import numpy as np
 
-from hikernel.experiments.errors import UsageError
+from hikernel.errors import UsageError
 from hikernel.experiments.paper_numbers import PAPER, PaperRow
 from hikernel.experiments.settings import KERNELS, SEEDS
 from hikernel.experiments.store import Result
+from hikernel.selection import PathEnd
 
 __all__ = [
     "TABLES",
@@ -117,7 +118,7 @@ def _end(results: Sequence[Result], best: int) -> str:
     ended = [result for result in results if best >= (result.reached or len(result.grid)) - 1]
     if 2 * len(ended) <= len(results):
         return ""
-    full = sum("max_kernels" in result.note for result in ended)
+    full = sum(result.end == PathEnd.MAX_KERNELS.name for result in ended)
     return "Q" if 2 * full > len(ended) else "last"
 
 

@@ -7,15 +7,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from hikernel.bases.design import Design
+from hikernel.columns import ColumnDesign
 from hikernel.engines.protocol import FloatArray, Node
-from hikernel.explain.effects import kept_terms
-from hikernel.explain.legend import Categories, LevelFactor, NameBook, PowerFactor
+from hikernel.explain.legend import LevelFactor, NameBook, PowerFactor
 from hikernel.selection import TermModel
 
 __all__ = ["Factors", "FormulaTerms", "formula", "formula_terms"]
@@ -32,8 +31,8 @@ class FormulaTerms:
 
     Attributes
     ----------
-    design : Design
-        The bases.
+    design : ColumnDesign
+        The columns and their bases.
     products : dict of Factors to ndarray of shape (k,)
         Coefficients of products of powers t(x)^i, t the standardised variable, and of one-column
         levels that are kept whole. The empty product is the constant.
@@ -43,16 +42,18 @@ class FormulaTerms:
         Whether the model has one output, so that values are of shape (n,) and not (n, k).
     model : TermModel
         The model that was expanded.
-    missing : frozenset of int
-        Variables whose levels are kept whole, as zero is what they are where a value is missing.
     """
 
-    design: Design
+    design: ColumnDesign
     products: dict[Factors, FloatArray]
     wide: dict[Node, FloatArray]
     single: bool
     model: TermModel
-    missing: frozenset[int] = frozenset()
+
+    @property
+    def missing(self) -> frozenset[int]:
+        """Variables whose levels are kept whole, as they are zero where a value is missing."""
+        return frozenset(self.design.table.indicators)
 
     @property
     def exact(self) -> bool:
@@ -107,7 +108,7 @@ class FormulaTerms:
         return float(size / largest) if largest > 0.0 else 1.0
 
     def _told(self, X: FloatArray) -> np.ndarray:
-        """Return which rows the formula speaks of: all variables in powers are there."""
+        """Return which rows the formula holds for: those with a value for every power."""
         powers = {f.variable for f in self._all_factors() if isinstance(f, PowerFactor)}
         return np.asarray(~np.any(np.isnan(X[:, sorted(powers)]), axis=1))
 
@@ -136,17 +137,11 @@ class FormulaTerms:
         engine = self.design.engine(X, np.ones(len(X)), variables)
         return engine.apply(list(self.wide), np.concatenate(list(self.wide.values())))
 
-    def text(
-        self,
-        names: Sequence[str],
-        digits: int = 4,
-        outputs: Sequence[object] | None = None,
-        categories: Categories | None = None,
-    ) -> str:
+    def text(self, digits: int = 4, outputs: Sequence[object] | None = None) -> str:
         """Return the formula in words; see `formula`."""
         indices = self._indices(outputs)
         numbers = {node: i for i, node in enumerate(self.wide)}
-        book = NameBook(self.design, names, digits, numbers, categories, indices, self.missing)
+        book = NameBook(self.design, digits, numbers, indices)
         formulas = [self._side(f"f{index}", k, book) for k, index in enumerate(indices)]
         legend = book.legend(self._factors(), self.wide)
         return "\n".join([*formulas, *(["", "where", *legend] if legend else [])])
@@ -186,25 +181,24 @@ class FormulaTerms:
         return _fold(f"{label} = ", pieces)
 
 
-def formula_terms(model: TermModel, design: Design, missing: Collection[int] = ()) -> FormulaTerms:
+def formula_terms(model: TermModel, design: ColumnDesign) -> FormulaTerms:
     """Expand a model into products of powers and of named levels.
 
     Parameters
     ----------
     model : TermModel
         The model.
-    design : Design
-        Its fitted bases.
-    missing : collection of int, optional
-        Variables whose values may be missing. Their levels are kept whole: they are zero there,
-        which their powers are not.
+    design : ColumnDesign
+        Its columns and fitted bases. Levels of variables whose values may be missing are kept
+        whole: they are zero there, which their powers are not.
 
     Notes
     -----
     A term of order d whose levels have degree q_i gives up to prod (q_i + 1) monomials, all of
     which belong to ancestors of the term: together no more than the hull has terms.
     """
-    kept = kept_terms(model)
+    kept = model.kept()
+    missing = design.table.indicators
     n_outputs = model.coef.shape[1] if model.coef.ndim > 1 else 1
     products: dict[Factors, FloatArray] = {
         (): np.array(model.intercept, dtype=np.float64).reshape(n_outputs)
@@ -224,17 +218,14 @@ def formula_terms(model: TermModel, design: Design, missing: Collection[int] = (
             coefs = block[0] * math.prod(number for _, number in combination)
             products[factors] = products.get(factors, np.zeros(n_outputs)) + coefs
     single = model.coef.ndim == 1
-    return FormulaTerms(design, products, wide, single, model, frozenset(missing))
+    return FormulaTerms(design, products, wide, single, model)
 
 
 def formula(
     model: TermModel,
-    design: Design,
-    names: Sequence[str],
+    design: ColumnDesign,
     digits: int = 4,
     outputs: Sequence[object] | None = None,
-    categories: Categories | None = None,
-    missing: Collection[int] = (),
 ) -> str:
     """Return the fitted function as text, with a legend.
 
@@ -242,19 +233,13 @@ def formula(
     ----------
     model : TermModel
         The model.
-    design : Design
-        Its fitted bases.
-    names : sequence of str
-        Names of the variables.
+    design : ColumnDesign
+        Its columns and fitted bases.
     digits : int, default 4
         Significant digits of the coefficients. Centres are written to as many digits of their
         scale, so that a year keeps its last digits.
     outputs : sequence, optional
         Labels of the outputs of a model with several, f[label]; 0, 1, ... by default.
-    categories : mapping of int to mapping of float to str, optional
-        For categorical columns, by position: the label of each code. Codes by default.
-    missing : collection of int, optional
-        Columns whose values may be missing; the legend says what then holds.
 
     Returns
     -------
@@ -269,28 +254,23 @@ def formula(
 
     Examples
     --------
-    >>> from hikernel.bases import OrthonormalPolynomial
-    >>> from hikernel.selection import SearchSettings, TrainingProblem
-    >>> from hikernel.losses import SquaredError
-    >>> X = np.random.default_rng(0).integers(0, 5, size=(200, 2)).astype(float)
-    >>> y = 1.0 + 0.5 * X[:, 0] ** 2
-    >>> problem = TrainingProblem.make(
-    ...     X, y, np.ones(200), [OrthonormalPolynomial(2)] * 2, SquaredError(),
-    ...     max_order=None, weight_base=2.0, root_weight=1.0,
-    ... )
-    >>> model = problem.solve(1e-8, SearchSettings())
-    >>> print(formula(model, problem.design, ["age", "dose"], digits=3))
+    >>> import pandas as pd
+    >>> from hikernel import HKLRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = pd.DataFrame(rng.integers(0, 5, size=(200, 2)), columns=["age", "dose"])
+    >>> model = HKLRegressor(1e-8, degree=2).fit(X, 1.0 + 0.5 * X["age"] ** 2)
+    >>> print(model.formula(digits=3))
     f = 3.13 + 2.91*z(age) + 0.99*z(age)^2
     <BLANKLINE>
     where
       z(age) = (age - 2.065) / 1.41, 0 <= age <= 4
       beyond its range a variable counts as the nearer end of it
     """
-    return formula_terms(model, design, missing).text(names, digits, outputs, categories)
+    return formula_terms(model, design).text(digits, outputs)
 
 
 def _written_out(
-    design: Design, m: int, level: int, whole: bool
+    design: ColumnDesign, m: int, level: int, whole: bool
 ) -> list[tuple[PowerFactor | LevelFactor | None, float]]:
     """Return a one-column level as a sum of (factor, number); factor None stands for one."""
     coefficients = None if whole else design.bases[m].level_polynomial(level)

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from hikernel.bases.anova import FittedAnova
 from hikernel.bases.asinh import FittedAsinhPolynomial
-from hikernel.bases.base import FittedBasis
+from hikernel.bases.basis import FittedBasis
 from hikernel.bases.categorical import FittedCategorical
-from hikernel.bases.design import Design
 from hikernel.bases.gaussian import FittedGaussian
 from hikernel.bases.kernel_pca import FittedKernelPCA
 from hikernel.bases.orthonormal import FittedOrthonormalPolynomial
-from hikernel.bases.parameters import check_integer
 from hikernel.bases.rank import FittedRankPolynomial
 from hikernel.bases.spline import FittedSpline
+from hikernel.checks import check_integer
+from hikernel.columns import ColumnDesign
 from hikernel.engines.protocol import FloatArray, Node
 from hikernel.graphs import node_name
 
-__all__ = ["Categories", "LevelFactor", "NameBook", "PowerFactor"]
-
-Categories = Mapping[int, Mapping[float, str]]
+__all__ = ["LevelFactor", "NameBook", "PowerFactor"]
 
 #: Values of a function of categories that a legend lists.
 _MOST_CATEGORIES = 20
@@ -57,7 +55,7 @@ class PowerFactor:
         """Order in a formula."""
         return (self.variable, 0, self.power)
 
-    def evaluate(self, design: Design, X: FloatArray) -> FloatArray:
+    def evaluate(self, design: ColumnDesign, X: FloatArray) -> FloatArray:
         """Return the factor at the rows of X, shape (n,)."""
         return np.asarray(design.bases[self.variable].argument(X[:, self.variable]) ** self.power)
 
@@ -74,7 +72,7 @@ class LevelFactor:
         """Order in a formula."""
         return (self.variable, 1, self.level)
 
-    def evaluate(self, design: Design, X: FloatArray) -> FloatArray:
+    def evaluate(self, design: ColumnDesign, X: FloatArray) -> FloatArray:
         """Return the factor at the rows of X, shape (n,)."""
         x = np.ascontiguousarray(X[:, self.variable])
         return design.bases[self.variable].transform(x)[self.level][:, 0]
@@ -85,40 +83,35 @@ class NameBook:
 
     Parameters
     ----------
-    design : Design
-        The bases.
-    names : sequence of str
-        Names of the variables.
+    design : ColumnDesign
+        The columns: their names, bases, categories and missing values.
     digits : int
         Significant digits.
     numbers : mapping of Node to int
         The terms of several columns, and their numbers.
-    categories : mapping of int to mapping of float to str, optional
-        For categorical variables, what their codes stand for.
     indices : sequence of str, optional
         What tells the outputs apart, such as "[0]"; one output needs nothing.
-    missing : collection of int, optional
-        Variables whose levels are zero where a value is missing, which is to be said.
     """
 
     def __init__(
         self,
-        design: Design,
-        names: Sequence[str],
+        design: ColumnDesign,
         digits: int,
         numbers: Mapping[Node, int],
-        categories: Categories | None = None,
         indices: Sequence[str] = ("",),
-        missing: Collection[int] = (),
     ) -> None:
         check_integer("digits", digits, 1)
         self._bases = design.bases
-        self._names = list(names)
+        self._names = design.names
         self._digits = digits
         self._numbers = numbers
-        self._categories = {} if categories is None else categories
+        self._categories = {
+            m: {float(code): str(label) for code, label in enumerate(labels)}
+            for m, labels in enumerate(design.table.categories)
+            if labels is not None
+        }
         self._indices = indices
-        self._missing = missing
+        self._missing = design.table.indicators
         self._bumps = [m for m, basis in enumerate(design.bases) if not basis.constant_level]
 
     def number(self, value: float) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hikernel.bases.base import FittedBasis
+from hikernel.bases.basis import FittedBasis
 from hikernel.bases.column import distinct
 from hikernel.engines.protocol import FloatArray
 

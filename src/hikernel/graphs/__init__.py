@@ -1,36 +1,55 @@
 """Graphs of terms: what a vertex is, how they hang together, what they weigh, and their kernels.
 
-``grid`` is the directed grid of all products of one-variable levels, ``dag`` any finite graph,
-``kernel_graph`` one with a kernel per node, ``precomputed`` a grid with a Gram matrix per variable
-and level, ``substrings`` that of strings, ``chain`` those of point clouds and labelled graphs.
+``interface`` says what a graph is to the rest of the package. ``grid`` is the directed grid of all
+products of one-variable levels, ``dag`` any finite graph, ``kernel_graph`` one with a kernel per
+node, ``precomputed`` a grid with a Gram matrix per variable and level, ``substrings`` the graph of
+strings, ``chain`` those of point clouds and labelled graphs.
 """
 
 from hikernel.graphs.chain import ChainGraph, pyramid_match, weisfeiler_lehman
 from hikernel.graphs.dag import Dag
-from hikernel.graphs.grid import Grid, geometric_weights
-from hikernel.graphs.kernel_graph import KernelGraph
-from hikernel.graphs.node import (
+from hikernel.graphs.grid import (
     ROOT,
+    Grid,
     Node,
+    geometric_weights,
     node_degree,
     node_name,
     node_order,
     term_names,
     unambiguous,
 )
+from hikernel.graphs.interface import (
+    Design,
+    ExplicitGraph,
+    Exploration,
+    GraphSource,
+    RicherDesign,
+    SearchGraph,
+    SupportsAncestors,
+)
+from hikernel.graphs.items import RowSet, TrainingRows, take
+from hikernel.graphs.kernel_graph import KernelGraph
 from hikernel.graphs.precomputed import PrecomputedGrid
-from hikernel.graphs.rows import TrainingRows, take
 from hikernel.graphs.substrings import SubstringGraph
 
 __all__ = [
     "ROOT",
     "ChainGraph",
     "Dag",
+    "Design",
+    "ExplicitGraph",
+    "Exploration",
+    "GraphSource",
     "Grid",
     "KernelGraph",
     "Node",
     "PrecomputedGrid",
+    "RicherDesign",
+    "RowSet",
+    "SearchGraph",
     "SubstringGraph",
+    "SupportsAncestors",
     "TrainingRows",
     "geometric_weights",
     "node_degree",

@@ -11,11 +11,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from hikernel.engines.protocol import FloatArray
 from hikernel.graphs.grid import check_weight_base
+from hikernel.graphs.items import check_items
 from hikernel.graphs.kernel_design import KernelDesign
 from hikernel.graphs.kernel_graph import KernelGraph
 from hikernel.graphs.pyramid import PyramidMatch
-from hikernel.graphs.rows import check_items
 from hikernel.graphs.weisfeiler_lehman import WeisfeilerLehman
 
 __all__ = ["ChainGraph", "pyramid_match", "weisfeiler_lehman"]
@@ -61,7 +62,7 @@ class ChainGraph:
         """Return X as a list of rows."""
         return check_items(X, self._items)
 
-    def fit(self, rows: Any) -> KernelDesign:
+    def fit(self, rows: Any, weights: FloatArray) -> KernelDesign:
         """Fit the kernels and compute their Gram matrices."""
         kernels = self._kernels(rows)
         nodes = list(kernels)
@@ -70,7 +71,7 @@ class ChainGraph:
             kernels=kernels,
             weight_base=self._weight_base,
         )
-        return replace(graph.fit(rows), reader=self.read)
+        return replace(graph.fit(rows, weights), reader=self.read)
 
 
 def pyramid_match(depth: int, *, normalize: bool = True, weight_base: float = 2.0) -> ChainGraph:
@@ -92,7 +93,7 @@ def pyramid_match(depth: int, *, normalize: bool = True, weight_base: float = 2.
     Examples
     --------
     >>> from hikernel import HKLRegressor
-    >>> from hikernel.experiments.structured import make_clouds
+    >>> from hikernel.datasets import make_clouds
     >>> from hikernel.graphs import pyramid_match
     >>> data = make_clouds(100, 1, seed=0)
     >>> model = HKLRegressor(0.001, graph=pyramid_match(3)).fit(data.X, data.y)
@@ -134,7 +135,7 @@ def weisfeiler_lehman(
     Examples
     --------
     >>> from hikernel import HKLRegressor
-    >>> from hikernel.experiments.structured import make_molecules
+    >>> from hikernel.datasets import make_molecules
     >>> from hikernel.graphs import weisfeiler_lehman
     >>> data = make_molecules(100, seed=0)
     >>> model = HKLRegressor(0.001, graph=weisfeiler_lehman(3)).fit(data.X, data.y)

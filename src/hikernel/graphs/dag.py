@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from hikernel.engines.protocol import Engine, FloatArray, Vertex
-from hikernel.graphs.exploration import Exploration
 from hikernel.graphs.grid import check_weight_base
+from hikernel.graphs.interface import Exploration
 
 __all__ = ["Dag", "parents_of"]
 
@@ -47,6 +47,8 @@ class Dag:
     >>> chain.ancestors("c"), chain.weight("c")
     (['a', 'b', 'c'], 4.0)
     """
+
+    searches = ("explicit",)
 
     def __init__(
         self,
@@ -99,6 +101,10 @@ class Dag:
         """Return the length of the longest way from a source."""
         return self._depths[node]
 
+    def sort_key(self, node: Vertex) -> int:
+        """Return the position of a node in topological order."""
+        return self._position[node]
+
     def weight(self, node: Vertex) -> float:
         """Return d_v."""
         return self._weights[node]
@@ -134,21 +140,25 @@ class Dag:
         return [node for node in self.nodes if not self._parents[node]]
 
     def explore(
-        self, engine: Engine, alpha: FloatArray, level: float, max_nodes: int | None = None
+        self, engine: Engine, dual_coef: FloatArray, threshold: float, max_nodes: int | None = None
     ) -> Exploration:
         """Score every node of the graph: |a_w|^2 / d_w^2, rounded up; all are in memory anyway."""
-        scores = engine.score_squares(self.nodes, alpha, rounded_up=True) / self._array**2
-        loud = scores > level
+        scores = engine.score_squares(self.nodes, dual_coef, rounded_up=True) / self._array**2
+        above = scores > threshold
         return Exploration(
-            loud={self.nodes[i]: float(scores[i]) for i in np.flatnonzero(loud)},
-            quiet=float(np.max(scores[~loud], initial=0.0)),
+            violators={self.nodes[i]: float(scores[i]) for i in np.flatnonzero(above)},
+            rest=float(np.max(scores[~above], initial=0.0)),
             n_explored=len(self.nodes),
         )
 
-    def strongest(self, engine: Engine, alpha: FloatArray) -> Vertex:
+    def strongest(self, engine: Engine, dual_coef: FloatArray) -> Vertex:
         """Return the node with the largest |a_w| over the sum of d over its ancestors."""
-        scores = engine.score_squares(self.nodes, alpha) / self._totals**2
+        scores = engine.score_squares(self.nodes, dual_coef) / self._totals**2
         return self.nodes[int(np.argmax(scores))]
+
+    def n_scored(self, engine: Engine) -> int:
+        """Return the number of nodes, which are all scored together."""
+        return len(self.nodes)
 
     @cached_property
     def _totals(self) -> FloatArray:

@@ -1,5 +1,6 @@
 """The directed grid: every product of one-variable levels is a vertex, none is ever enumerated.
 
+A vertex is a sparse tuple ((variable, level), ...).
 Variable m has levels 0..q_m; a vertex picks one level per variable and its parents lower one of
 them by one. With product-form weights d_v = prod_m d_{m, v_m} (and a root weight of its own) all
 sums over descendants factor over the variables.
@@ -9,20 +10,97 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from hikernel.engines.protocol import FloatArray
-from hikernel.graphs.node import ROOT, Node, node_degree
+from hikernel.engines.protocol import FloatArray, GridEngine, Node
 
-__all__ = ["Grid", "check_weight_base", "geometric_weights"]
+__all__ = [
+    "ROOT",
+    "Grid",
+    "Node",
+    "check_weight_base",
+    "geometric_weights",
+    "node_degree",
+    "node_name",
+    "node_order",
+    "term_names",
+    "unambiguous",
+]
+
+ROOT: Node = ()
+"""The node in which every variable is absent."""
 
 # Products and squares of a few weights must stay in the range of floating point numbers.
 _SMALLEST, _LARGEST = 1e-30, 1e30
+
+
+def node_order(node: Node) -> int:
+    """Return how many variables interact in a node.
+
+    >>> node_order(((0, 2), (4, 1)))
+    2
+    """
+    return len(node)
+
+
+def node_degree(node: Node) -> int:
+    """Return the sum of the levels of a node, its depth in the grid.
+
+    >>> node_degree(((0, 2), (4, 1)))
+    3
+    """
+    return sum(level for _, level in node)
+
+
+def node_name(node: Node, names: Sequence[str]) -> str:
+    """Return a node in words.
+
+    >>> node_name(((0, 2), (1, 1)), ["age", "income"])
+    'age^2 * income'
+    >>> node_name((), ["age", "income"])
+    '1'
+    """
+    if not node:
+        return "1"
+    return " * ".join(names[m] if level == 1 else f"{names[m]}^{level}" for m, level in node)
+
+
+def term_names(nodes: Collection[Node], names: Sequence[str]) -> list[str]:
+    """Return the terms in words, a different one for every node and none of them "intercept".
+
+    >>> term_names([((0, 1), (1, 1)), ((2, 1),)], ["b", "c", "b * c"])
+    ['b * c', "'b * c'"]
+    """
+    quoted = unambiguous(names, reserved=("intercept", "1") if () in nodes else ("intercept",))
+    return [node_name(node, quoted) for node in nodes]
+
+
+def unambiguous(names: Sequence[str], reserved: Collection[str] = ("intercept",)) -> list[str]:
+    """Return the names of columns, in quotes where they may be taken for something else.
+
+    That is: a reserved word, a product (" * "), a power of another column, or quotes.
+
+    >>> unambiguous(["age", "age^2", "cost^2", "intercept"])
+    ['age', "'age^2'", 'cost^2', "'intercept'"]
+    """
+    known = set(names)
+
+    def doubtful(name: str) -> bool:
+        power = re.fullmatch(r"(.*)\^\d+", name, re.DOTALL)
+        return (
+            name in reserved
+            or " * " in f" {name} "
+            or name[:1] in ("'", '"')
+            or (power is not None and power[1] in known)
+        )
+
+    return [repr(name) if doubtful(name) else name for name in names]
 
 
 def geometric_weights(max_levels: Sequence[int], base: float) -> tuple[tuple[float, ...], ...]:
@@ -65,6 +143,8 @@ class Grid:
     max_order : int or None
         How many variables may interact; None for any number.
     """
+
+    searches: ClassVar[tuple[str, ...]] = ("lookahead", "paper")
 
     level_weights: tuple[tuple[float, ...], ...]
     root_weight: float = 1.0
@@ -153,7 +233,7 @@ class Grid:
             for levels in itertools.product(*ranges)
         ]
 
-    def depth(self, node: Node) -> int:
+    def sort_key(self, node: Node) -> int:
         """Return the sum of the levels, the length of every way from the root."""
         return node_degree(node)
 
@@ -195,6 +275,22 @@ class Grid:
                 ):
                     out[child] = None
         return list(out)
+
+    def strongest(self, engine: GridEngine, dual_coef: FloatArray) -> Node | None:
+        """Return the node of one variable with the largest |a_w| over the weight of its ancestors.
+
+        None where no variable has a level.
+        """
+        pairs = engine.level_pairs
+        if not pairs:
+            return None
+        squares = engine.extension_squares([ROOT], dual_coef)[0]
+        totals = np.array([np.sum(self.weights(self.ancestors((pair,)))) for pair in pairs])
+        return (pairs[int(np.argmax(squares / totals**2))],)
+
+    def n_scored(self, engine: GridEngine) -> int:
+        """Return the number of levels, with all of which a prefix is multiplied at once."""
+        return len(engine.level_pairs)
 
     def tail_scales(self) -> list[FloatArray]:
         """Return the factors of the descendant sums, one (q_m + 1, q_m + 1) array per variable.

@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from hikernel.engines.block_engine import BlockEngine
 from hikernel.engines.protocol import FloatArray, Vertex
-from hikernel.graphs.checks import check_block
+from hikernel.engines.rows import Blocks
 from hikernel.graphs.dag import Dag
-from hikernel.graphs.rows import TrainingRows, take
+from hikernel.graphs.interface import Design
+from hikernel.graphs.items import TrainingRows, take
+from hikernel.graphs.kernel_checks import check_block
 
 if TYPE_CHECKING:
     from hikernel.graphs.kernel_graph import KernelGraph
@@ -26,7 +28,7 @@ _CROSS_NUMBERS = 2**23
 
 
 @dataclass(frozen=True)
-class KernelDesign:
+class KernelDesign(Design):
     """A :class:`~hikernel.graphs.KernelGraph` on the rows it was fitted to.
 
     Attributes
@@ -54,38 +56,39 @@ class KernelDesign:
         """Structure and weights."""
         return self.source.dag
 
-    def engine(self, weights: FloatArray) -> BlockEngine:
+    def engine(self, rows: Any, weights: FloatArray) -> BlockEngine:
         """Return the engine over all training rows."""
         return self.store.weighted(weights)
+
+    def read(self, X: Any) -> Any:
+        """Return new rows as the functions of the graph take them, or a mapping of matrices."""
+        return X if isinstance(X, Mapping) else (self.reader or self.source.read)(X)
 
     def subset(self, rows: NDArray[np.intp]) -> KernelDesign:
         """Return the design of a model that is fitted on some of the rows."""
         support = rows if self.support is None else self.support[rows]
         return replace(self, support=support)
 
-    def predict(self, nodes: Sequence[Vertex], coef: FloatArray, X: Any) -> FloatArray:
+    def predict(self, nodes: Sequence[Vertex], coef: FloatArray, rows: Any) -> FloatArray:
         """Return the sum of the nodes' functions on training rows or new ones."""
-        if isinstance(X, TrainingRows):
-            return self.store.predict(nodes, coef, X.positions, self._support)
-        new = X if isinstance(X, Mapping) else (self.reader or self.source.read)(X)
-        out, start = np.zeros((self._n_new(nodes, new), *coef.shape[1:])), 0
-        for node in nodes:
-            width = self._width(node)
-            self._add(out, node, coef[start : start + width], new)
-            start += width
+        if isinstance(rows, TrainingRows):
+            return self.store.predict(nodes, coef, rows.positions, self._support)
+        out = np.zeros((self._n_new(nodes, rows), *coef.shape[1:]))
+        blocks = Blocks([self._width(node) for node in nodes])
+        for node, part in zip(nodes, blocks.split(coef), strict=True):
+            self._add(out, node, part, rows)
         return out
 
-    def features(self, nodes: Sequence[Vertex], X: Any) -> dict[Vertex, FloatArray]:
+    def features(self, nodes: Sequence[Vertex], rows: Any) -> dict[Vertex, FloatArray]:
         """Return the feature blocks of nodes on rows; raise where one has a Gram matrix instead."""
         for node in nodes:
             if not self.store.has_block(node):
                 raise ValueError(
                     f"{node!r} is given by a kernel, which has no columns; give the graph features."
                 )
-        new = X if isinstance(X, Mapping) else (self.reader or self.source.read)(X)
-        return {node: self.source.block(node, new) for node in nodes}
+        return {node: self.source.block(node, rows) for node in nodes}
 
-    def terms(self, nodes: Sequence[Vertex], names: Sequence[str]) -> dict[str, list[Any]]:
+    def terms(self, nodes: Sequence[Vertex]) -> dict[str, list[Any]]:
         """Return what can be said of each node: its name and its depth."""
         return {
             "term": node_names(nodes, self.graph.nodes),

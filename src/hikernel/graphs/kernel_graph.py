@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 
 from hikernel.engines.block_engine import BlockEngine
 from hikernel.engines.kernels import WORKING_COPIES, DenseGram
-from hikernel.engines.memory import MemoryPlan, require_memory
-from hikernel.engines.protocol import Vertex
-from hikernel.graphs.checks import as_kernels, as_numbers, check_block, kernel_dtype
+from hikernel.engines.machine import MemoryPlan, require_memory
+from hikernel.engines.protocol import FloatArray, Vertex
 from hikernel.graphs.dag import Dag, parents_of
+from hikernel.graphs.items import check_positions, check_rows
+from hikernel.graphs.kernel_checks import as_kernels, as_numbers, check_block, kernel_dtype
 from hikernel.graphs.kernel_design import KernelDesign
-from hikernel.graphs.rows import check_positions, check_rows
 
 __all__ = ["KernelGraph"]
 
@@ -154,8 +154,11 @@ class KernelGraph:
         fresh = computed + columns
         return MemoryPlan(kept=fresh + given, working=working, to_take=fresh + working)
 
-    def fit(self, rows: Any) -> KernelDesign:
-        """Compute what the nodes are on training rows (as ``read`` returns them)."""
+    def fit(self, rows: Any, weights: FloatArray) -> KernelDesign:
+        """Compute what the nodes are on training rows (as ``read`` returns them).
+
+        The weights of the rows change neither kernels nor features.
+        """
         n = len(rows)
         require_memory(
             -(-self.plan(n).to_take // 8),

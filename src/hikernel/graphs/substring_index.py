@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hikernel.engines.protocol import FloatArray
-from hikernel.graphs.exploration import Exploration
+from hikernel.engines.rows import by_output, rounding_margin
+from hikernel.graphs.interface import Exploration
 
 __all__ = ["SubstringIndex"]
 
@@ -24,7 +25,7 @@ IntArray = NDArray[np.int32] | NDArray[np.int64]
 _EPS = float(np.finfo(np.float64).eps)
 
 # With weights in the range of the grid's, squares of sums stay in that of floating point numbers.
-_SMALLEST, _LARGEST, _LARGEST_ALPHA = 1e-30, 1e30, 1e100
+_SMALLEST, _LARGEST, _LARGEST_DUAL = 1e-30, 1e30, 1e100
 
 
 @dataclass(frozen=True)
@@ -191,13 +192,13 @@ class SubstringIndex:
 
     def explore(
         self,
-        alpha: FloatArray,
-        level: float,
+        dual_coef: FloatArray,
+        threshold: float,
         weights: Sequence[float],
         *,
         max_nodes: int | None = None,
     ) -> Exploration:
-        """Return all s with |a_s|^2 / d_s^2 above a level, a_s = sum_i alpha_i Phi_s(x_i).
+        """Return all s with |a_s|^2 / d_s^2 above a threshold, a_s = sum_i alpha_i Phi_s(x_i).
 
         Counts only fall as a string grows, so a strict superstring w of s has |a_w| of at most
         the larger of the positive and the negative part of a_s: (sum_i |alpha_i| Phi_s(x_i) +
@@ -206,38 +207,38 @@ class SubstringIndex:
 
         Parameters
         ----------
-        alpha : ndarray of shape (n,) or (n, k)
-            Dual variables; squares are added over the k outputs.
-        level : float
+        dual_coef : ndarray of shape (n,) or (n, k)
+            Dual variables alpha; squares are added over the k outputs.
+        threshold : float
             At least 0.
         weights : sequence of float
             ``weights[l - 1]`` is d of the strings of length l; max_length of them.
         max_nodes : int, optional
             Stop before a length that would bring the nodes explored above this number. The
-            bounds of what is left open then stand in ``quiet``.
+            bounds of what is left open then stand in ``rest``.
 
         Returns
         -------
         Exploration
         """
-        outputs, d = self._check_exploration(alpha, level, weights)
-        loud: dict[str, float] = {}
-        quiet, n_explored = 0.0, 0
+        outputs, d = self._check_exploration(dual_coef, threshold, weights)
+        violators: dict[str, float] = {}
+        rest, n_explored = 0.0, 0
         here = self._levels[0]
         nodes = np.arange(here.size)
         for length in range(1, self.max_length + 1):
             n_explored += len(nodes)
             score, bound = self._squares(here, nodes, outputs)
             score = score / d[length - 1] ** 2
-            is_loud = score > level
-            for j, value in zip(nodes[is_loud], score[is_loud], strict=True):
-                loud[self._text[here.first[j] : here.first[j] + length]] = float(value)
-            quiet = max(quiet, score[~is_loud].max(initial=0.0))
+            above = score > threshold
+            for j, value in zip(nodes[above], score[above], strict=True):
+                violators[self._text[here.first[j] : here.first[j] + length]] = float(value)
+            rest = max(rest, score[~above].max(initial=0.0))
             if length == self.max_length:
                 break
             bound = bound / min(d[length:]) ** 2
-            open_nodes = bound > level
-            quiet = max(quiet, bound[~open_nodes].max(initial=0.0))
+            open_nodes = bound > threshold
+            rest = max(rest, bound[~open_nodes].max(initial=0.0))
             if not open_nodes.any():
                 break
             is_open = np.zeros(here.size, dtype=bool)
@@ -246,9 +247,9 @@ class SubstringIndex:
             prefixes = here.keys // len(self.alphabet)
             nodes = np.flatnonzero(is_open[prefixes] & is_open[here.suffixes])
             if max_nodes is not None and n_explored + len(nodes) > max_nodes:
-                quiet = max(quiet, bound[open_nodes].max())
+                rest = max(rest, bound[open_nodes].max())
                 break
-        return Exploration(loud, float(quiet), n_explored)
+        return Exploration(violators, float(rest), n_explored)
 
     def _squares(
         self, level: _Level, nodes: NDArray[np.intp], outputs: list[FloatArray]
@@ -263,11 +264,9 @@ class SubstringIndex:
             entries = np.arange(sizes.sum()) + np.repeat(level.starts[nodes] - starts, sizes)
             rows, counts = rows[entries], counts[entries]
         score, bound = np.zeros(len(nodes)), np.zeros(len(nodes))
-        # A sum of n products is off by less than (n + 1) eps times that of the absolute values;
-        # the rest of the 64 is for what follows.
-        margin = (self.n_rows + 64) * _EPS
-        for alpha in outputs:
-            products = alpha[rows] if self.binary else alpha[rows] * counts
+        margin = rounding_margin(self.n_rows)
+        for dual_coef in outputs:
+            products = dual_coef[rows] if self.binary else dual_coef[rows] * counts
             a = np.abs(np.add.reduceat(products, starts))
             total = np.add.reduceat(np.abs(products), starts)
             score += (a + margin * total) ** 2
@@ -348,25 +347,25 @@ class SubstringIndex:
             )
 
     def _check_exploration(
-        self, alpha: FloatArray, level: float, weights: Sequence[float]
+        self, dual_coef: FloatArray, threshold: float, weights: Sequence[float]
     ) -> tuple[list[FloatArray], list[float]]:
-        alpha = np.asarray(alpha, dtype=np.float64)
-        if alpha.ndim not in (1, 2) or len(alpha) != self.n_rows:
+        dual_coef = np.asarray(dual_coef, dtype=np.float64)
+        if dual_coef.ndim not in (1, 2) or len(dual_coef) != self.n_rows:
             raise ValueError(
-                f"alpha must have shape ({self.n_rows},) or ({self.n_rows}, k), got {alpha.shape}."
+                f"dual_coef must have shape ({self.n_rows},) or ({self.n_rows}, k), got "
+                f"{dual_coef.shape}."
             )
-        if not (np.abs(alpha) < _LARGEST_ALPHA).all():
-            raise ValueError(f"alpha must be finite and below {_LARGEST_ALPHA:g}.")
-        if not level >= 0.0:
-            raise ValueError(f"level must be at least 0, got {level!r}.")
+        if not (np.abs(dual_coef) < _LARGEST_DUAL).all():
+            raise ValueError(f"dual_coef must be finite and below {_LARGEST_DUAL:g}.")
+        if not threshold >= 0.0:
+            raise ValueError(f"threshold must be at least 0, got {threshold!r}.")
         d = [float(weight) for weight in weights]
         if len(d) != self.max_length or not all(_SMALLEST <= x <= _LARGEST for x in d):
             raise ValueError(
                 f"weights must be {self.max_length} numbers between {_SMALLEST:g} and "
-                f"{_LARGEST:g}, one a length, got {weights!r}."
+                f"{_LARGEST:g}, one for each length, got {weights!r}."
             )
-        columns = alpha[:, None] if alpha.ndim == 1 else alpha
-        return [np.ascontiguousarray(column) for column in columns.T], d
+        return [np.ascontiguousarray(column) for column in by_output(dual_coef).T], d
 
 
 def _check_strings(strings: Any) -> list[str]:

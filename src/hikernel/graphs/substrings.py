@@ -8,17 +8,16 @@ cannot matter are closed by branch and bound (``substring_index``), so the certi
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hikernel.engines.column_engine import ColumnEngine
 from hikernel.engines.protocol import FloatArray
-from hikernel.graphs.exploration import Exploration
 from hikernel.graphs.grid import check_weight_base, geometric_weights
-from hikernel.graphs.rows import TrainingRows, check_items
+from hikernel.graphs.interface import Design, Exploration
+from hikernel.graphs.items import TrainingRows, check_items
 from hikernel.graphs.substring_index import SubstringIndex
 
 __all__ = ["FittedSubstrings", "SubstringDesign", "SubstringGraph"]
@@ -41,7 +40,7 @@ class SubstringGraph:
     Examples
     --------
     >>> from hikernel import HKLRegressor
-    >>> from hikernel.experiments.structured import make_motifs
+    >>> from hikernel.datasets import make_motifs
     >>> from hikernel.graphs import SubstringGraph
     >>> data = make_motifs(200, 60, {"GATTACA": 1.0}, noise=0.1, seed=0)
     >>> graph = SubstringGraph(8, weight_base=1.0)
@@ -84,7 +83,7 @@ class SubstringGraph:
                 )
         return rows
 
-    def fit(self, rows: list[str]) -> SubstringDesign:
+    def fit(self, rows: list[str], weights: FloatArray) -> SubstringDesign:
         """Index the training strings."""
         index = SubstringIndex(rows, self.max_length, self.binary)
         return SubstringDesign(self, FittedSubstrings(index, self.weight_base))
@@ -101,6 +100,8 @@ class FittedSubstrings:
         d of l letters is weight_base^(l - 1).
     """
 
+    searches = ("explicit",)
+
     def __init__(self, index: SubstringIndex, weight_base: float) -> None:
         self.index = index
         self._by_length = geometric_weights([index.max_length - 1], weight_base)[0]
@@ -113,6 +114,10 @@ class FittedSubstrings:
     def depth(self, node: str) -> int:
         """Return the number of letters but one."""
         return len(node) - 1
+
+    def sort_key(self, node: str) -> tuple[int, str]:
+        """Return length and letters."""
+        return len(node), node
 
     def weight(self, node: str) -> float:
         """Return d_v."""
@@ -131,21 +136,27 @@ class FittedSubstrings:
         return {above for node in nodes for above in self.index.ancestors(node)}
 
     def explore(
-        self, engine: ColumnEngine, alpha: FloatArray, level: float, max_nodes: int | None = None
+        self,
+        engine: ColumnEngine,
+        dual_coef: FloatArray,
+        threshold: float,
+        max_nodes: int | None = None,
     ) -> Exploration:
-        """Return the nodes above a level and a bound on all others, by branch and bound."""
-        every = np.zeros((self.index.n_rows, *alpha.shape[1:]))
-        every[engine.rows] = alpha
-        return self.index.explore(every, level, self._by_length, max_nodes=max_nodes)
+        """Return the nodes above a threshold and a bound on all others, by branch and bound."""
+        every = np.zeros((self.index.n_rows, *dual_coef.shape[1:]))
+        every[engine.rows] = dual_coef
+        return self.index.explore(every, threshold, self._by_length, max_nodes=max_nodes)
 
-    def strongest(self, engine: ColumnEngine, alpha: FloatArray) -> str:
+    def strongest(self, engine: ColumnEngine, dual_coef: FloatArray) -> str:
         """Return the node with the largest |a_w| over the weight of its ancestors, nearly.
 
         Of the nodes within a factor of 100 of the best letter: a start, which need not be best.
         """
         letters = list(self.index.alphabet)
-        best = float(np.max(engine.score_squares(letters, alpha) / self.weights(letters) ** 2))
-        found = self.explore(engine, alpha, 0.01 * best).loud or dict.fromkeys(letters, 0.0)
+        best = float(np.max(engine.score_squares(letters, dual_coef) / self.weights(letters) ** 2))
+        found = self.explore(engine, dual_coef, 0.01 * best).violators or dict.fromkeys(
+            letters, 0.0
+        )
 
         def strength(node: str) -> float:
             own = found[node] * self.weight(node) ** 2
@@ -154,45 +165,52 @@ class FittedSubstrings:
         nodes: list[str] = sorted(found)
         return max(nodes, key=strength)
 
+    def n_scored(self, engine: ColumnEngine) -> int:
+        """Return the number of nodes, more than which are never scored together."""
+        return self.n_vertices
+
 
 @dataclass(frozen=True)
-class SubstringDesign:
+class SubstringDesign(Design):
     """Substrings of training strings, and their counts in new ones.
 
     Attributes
     ----------
     source : SubstringGraph
         What was asked for.
-    graph : FittedSubstrings
+    substrings : FittedSubstrings
         The graph over the alphabet of the training strings.
     """
 
     source: SubstringGraph
-    graph: FittedSubstrings
+    substrings: FittedSubstrings
 
-    def engine(self, weights: FloatArray) -> ColumnEngine:
+    @property
+    def graph(self) -> FittedSubstrings:
+        """Structure and weights."""
+        return self.substrings
+
+    def engine(self, rows: Any, weights: FloatArray) -> ColumnEngine:
         """Return the engine over all training strings."""
         return ColumnEngine(self.graph.index.column, np.arange(len(weights)), weights)
 
-    def subset(self, rows: NDArray[np.intp]) -> SubstringDesign:
-        """Return the same: coefficients do not depend on which rows were fitted."""
-        return replace(self)
+    def read(self, X: Any) -> list[str]:
+        """Return new rows as a list of strings."""
+        return self.source.read(X)
 
-    def predict(self, nodes: Sequence[str], coef: FloatArray, X: Any) -> FloatArray:
+    def predict(self, nodes: Sequence[str], coef: FloatArray, rows: Any) -> FloatArray:
         """Return sum_s coef_s (occurrences of s) on training rows or new strings."""
         index = self.graph.index
-        training = isinstance(X, TrainingRows)
-        strings = None if training else self.source.read(X)
-        out = np.zeros((len(X) if strings is None else len(strings), *coef.shape[1:]))
+        out = np.zeros((len(rows), *coef.shape[1:]))
         for node, part in zip(nodes, coef, strict=True):
-            if strings is None:
-                column = index.column(node)[X.positions]
+            if isinstance(rows, TrainingRows):
+                column = index.column(node)[rows.positions]
             else:
-                column = index.count(node, strings)
+                column = index.count(node, rows)
             out += np.multiply.outer(column, part)
         return out
 
-    def terms(self, nodes: Sequence[str], names: Sequence[str]) -> dict[str, list[Any]]:
+    def terms(self, nodes: Sequence[str]) -> dict[str, list[Any]]:
         """Return the substrings and their depth."""
         # A column of effects() is called "intercept".
         words = [repr(node) if node == "intercept" else node for node in nodes]

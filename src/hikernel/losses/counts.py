@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import xlog1py, xlogy
 
 from hikernel.engines.protocol import FloatArray
-from hikernel.losses.base import Loss, row_sums
+from hikernel.losses.loss import Loss, row_sums
 
 __all__ = ["Poisson"]
 

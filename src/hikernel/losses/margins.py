@@ -13,8 +13,8 @@ import numpy as np
 from scipy.special import expit, xlogy
 
 from hikernel.engines.protocol import FloatArray
-from hikernel.losses.base import Loss, row_sums
-from hikernel.losses.plus import plus_curvature, plus_slope, plus_value
+from hikernel.losses.loss import Loss, row_sums
+from hikernel.losses.plus import plus_curvature, plus_slope
 
 __all__ = ["Hinge", "LogLoss", "SquaredHinge"]
 
@@ -65,10 +65,6 @@ class Hinge(_MarginLoss):
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
         """Return the loss of each row."""
         return row_sums(np.maximum(1.0 - y * f, 0.0))
-
-    def smoothed_value(self, y: FloatArray, f: FloatArray, smoothing: float) -> FloatArray:
-        """Return the smoothed loss of each row."""
-        return row_sums(plus_value(1.0 - y * f, smoothing))
 
     def gradient(self, y: FloatArray, f: FloatArray, smoothing: float = 0.0) -> FloatArray:
         """Return -y times the slope in (0, 1)."""

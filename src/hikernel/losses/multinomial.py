@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
+from operator import itemgetter
 from typing import ClassVar
 
 import numpy as np
 from scipy.special import logsumexp, softmax, xlogy
 
+from hikernel.engines.numerics import backtrack
 from hikernel.engines.protocol import FloatArray
-from hikernel.losses.base import Loss
+from hikernel.losses.loss import Loss
 
 __all__ = ["Multinomial"]
 
 _NEWTON_STEPS = 100
+_ROUNDING = 1e-15
+"""Relative increase of the loss that passes for rounding."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,12 @@ class Multinomial(Loss):
         """Return the best b of sum zero, by Newton's method with step halving."""
         b = np.array(np.broadcast_to(np.asarray(start, dtype=float), f.shape[1:]))
         k = len(b)
-        value = float(weights @ self.value(y, f + b))
+
+        def stepped(b: FloatArray, step: FloatArray, length: float) -> tuple[FloatArray, float]:
+            after = b - length * step
+            return after, float(weights @ self.value(y, f + after))
+
+        _, before = stepped(b, b, 0.0)
         for _ in range(_NEWTON_STEPS):
             p = softmax(f + b, axis=1)
             slope = weights @ (p - y)
@@ -79,13 +89,13 @@ class Multinomial(Loss):
             matrix = np.diag(np.sum(weighted, axis=0)) - weighted.T @ p + 1.0 / k
             step = np.linalg.lstsq(matrix, slope, rcond=None)[0]
             step -= np.mean(step)
-            length = 1.0
-            while length > 1e-10:
-                trial = float(weights @ self.value(y, f + b - length * step))
-                if trial <= value + 1e-15 * abs(value):
-                    break
-                length *= 0.5
-            b, value = b - length * step, min(trial, value)
+            found = backtrack(
+                partial(stepped, b, step), itemgetter(1), before, 0.0, slack=_ROUNDING * abs(before)
+            )
+            if found is None:
+                break
+            (b, after), _ = found
+            before = min(before, after)
             if float(np.max(np.abs(slope))) <= 1e-15 or float(np.max(np.abs(step))) <= 1e-14:
                 break
         return np.asarray(b - np.mean(b))

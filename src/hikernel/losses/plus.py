@@ -16,7 +16,7 @@ import numpy as np
 
 from hikernel.engines.protocol import FloatArray
 
-__all__ = ["plus_curvature", "plus_slope", "plus_value"]
+__all__ = ["plus_curvature", "plus_slope"]
 
 
 def _slopes(t: FloatArray, smoothing: float) -> tuple[FloatArray, FloatArray]:
@@ -35,12 +35,6 @@ def plus_slope(t: FloatArray, smoothing: float) -> FloatArray:
     array([0. , 0.5, 1. ])
     """
     return _slopes(t, smoothing)[0]
-
-
-def plus_value(t: FloatArray, smoothing: float) -> FloatArray:
-    """Return plus_s(t), never above max(t, 0)."""
-    a, rest = _slopes(t, smoothing)
-    return np.asarray(a * t + smoothing * (np.log(a) + np.log(rest)))
 
 
 def plus_curvature(t: FloatArray, smoothing: float) -> FloatArray:

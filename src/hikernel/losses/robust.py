@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from hikernel.engines.protocol import FloatArray
-from hikernel.losses.base import Loss, row_sums
-from hikernel.losses.plus import plus_curvature, plus_slope, plus_value
+from hikernel.losses.loss import Loss, row_sums
+from hikernel.losses.plus import plus_curvature, plus_slope
 
 __all__ = ["EpsilonInsensitive", "Huber", "Quantile"]
 
@@ -85,10 +85,6 @@ class Quantile(Loss):
         r = y - f
         return row_sums(self.level * r + np.maximum(-r, 0.0))
 
-    def smoothed_value(self, y: FloatArray, f: FloatArray, smoothing: float) -> FloatArray:
-        """Return the smoothed loss of each row."""
-        return row_sums(self.level * (y - f) + plus_value(f - y, smoothing))
-
     def gradient(self, y: FloatArray, f: FloatArray, smoothing: float = 0.0) -> FloatArray:
         """Return the slope, in (-level, 1 - level)."""
         return plus_slope(f - y, smoothing) - self.level
@@ -134,11 +130,6 @@ class EpsilonInsensitive(Loss):
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
         """Return the loss of each row."""
         return row_sums(np.maximum(np.abs(y - f) - self.epsilon, 0.0))
-
-    def smoothed_value(self, y: FloatArray, f: FloatArray, smoothing: float) -> FloatArray:
-        """Return the smoothed loss of each row."""
-        above, below = f - y - self.epsilon, y - f - self.epsilon
-        return row_sums(plus_value(above, smoothing) + plus_value(below, smoothing))
 
     def gradient(self, y: FloatArray, f: FloatArray, smoothing: float = 0.0) -> FloatArray:
         """Return the slope, in (-1, 1)."""

@@ -8,8 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from hikernel.engines.protocol import FloatArray
-from hikernel.losses.base import Loss, row_sums
-from hikernel.losses.dual import QuadraticCurve
+from hikernel.losses.loss import Loss, QuadraticCurve, row_sums
 
 __all__ = ["SquaredError"]
 

@@ -26,7 +26,7 @@ from hikernel.persistence.content import ContentError, conforms, shown
 __all__ = ["FORMAT", "FORMAT_VERSION", "MAX_BYTES", "Contents", "read_file", "write_file"]
 
 FORMAT = "hikernel model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 MAX_BYTES = 2**30
 """Bytes of a file that are loaded unless the caller allows more."""
 
@@ -208,6 +208,11 @@ def _check_manifest(manifest: object, members: dict[str, bytes]) -> str:
             f"it was written by hikernel {writer[:40]!r} in version {version} of the format, and "
             f"this is hikernel {__version__}, which reads versions up to {FORMAT_VERSION}; "
             "upgrade hikernel"
+        )
+    if version < FORMAT_VERSION:
+        raise ContentError(
+            f"it was written in version {version} of the format, before the first release of "
+            "hikernel, and cannot be read any more; fit the model again"
         )
     if set(manifest) != {"format", "format_version", "hikernel", "kind", "members"}:
         raise ContentError(f"its manifest has other entries than it should: {shown([*manifest])}")

@@ -26,9 +26,8 @@ from hikernel.bases import (
 )
 from hikernel.bases.anova import FittedAnova
 from hikernel.bases.asinh import FittedAsinhPolynomial
-from hikernel.bases.base import FittedConstant
+from hikernel.bases.basis import FittedConstant
 from hikernel.bases.categorical import Categorical, FittedCategorical
-from hikernel.bases.design import Design
 from hikernel.bases.gaussian import FittedGaussian
 from hikernel.bases.hermite import FittedHermite
 from hikernel.bases.kernel_pca import FittedKernelPCA
@@ -38,7 +37,7 @@ from hikernel.bases.orthonormal import FittedOrthonormalPolynomial
 from hikernel.bases.polynomial import FittedPolynomial
 from hikernel.bases.rank import FittedRankPolynomial
 from hikernel.bases.spline import FittedSpline
-from hikernel.frames import ColumnTable
+from hikernel.columns import ColumnTable
 from hikernel.graphs import Grid
 from hikernel.losses import (
     EpsilonInsensitive,
@@ -52,7 +51,7 @@ from hikernel.losses import (
     SquaredHinge,
 )
 from hikernel.reduced import Status
-from hikernel.search import Certificate
+from hikernel.search import Certificate, StopReason
 from hikernel.selection import TermModel
 
 __all__ = ["CLASSES", "FIELD_TYPES", "NAMES"]
@@ -70,7 +69,6 @@ CLASSES: dict[str, type] = {
     "RankPolynomial": RankPolynomial,
     "Spline": Spline,
     # Fitted bases and what they are made of.
-    "Design": Design,
     "FittedAnova": FittedAnova,
     "FittedAsinhPolynomial": FittedAsinhPolynomial,
     "FittedCategorical": FittedCategorical,
@@ -103,6 +101,7 @@ CLASSES: dict[str, type] = {
     "ColumnTable": ColumnTable,
     "Grid": Grid,
     "Status": Status,
+    "StopReason": StopReason,
     "TermModel": TermModel,
 }
 """Classes by the name they have in a file."""

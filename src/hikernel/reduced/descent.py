@@ -5,10 +5,16 @@ Every step is a descent; near the solution whole steps are taken and converge qu
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from hikernel.reduced.loss_problem import LossSolve, ModelProblem, Point
-from hikernel.reduced.result import ReducedSolution, Status, WarmStart
+from hikernel.engines.numerics import backtrack
+from hikernel.reduced.loss_solve import LossSolve, Point
+from hikernel.reduced.solution import ReducedSolution, Status, WarmStart
+
+if TYPE_CHECKING:
+    from hikernel.reduced.problem import ReducedProblem
 
 __all__ = ["Descent"]
 
@@ -26,9 +32,9 @@ class Descent(LossSolve):
     """One solve with a smooth loss; parameters are those of ``LossSolve``."""
 
     def __init__(
-        self, problem: ModelProblem, alpha: float, tol: float, warm: WarmStart | None
+        self, problem: ReducedProblem, lam: float, tol: float, warm: WarmStart | None
     ) -> None:
-        super().__init__(problem, alpha, tol, warm)
+        super().__init__(problem, lam, tol, warm)
         self._point = self.first_point(warm, 0.0)
 
     def run(self) -> ReducedSolution:
@@ -70,14 +76,15 @@ class Descent(LossSolve):
         point = self._point
         gradient = self.loss.gradient(self.y, point.f)
         slope = float(np.sum(self.omega @ (gradient * (goal.f - point.f))))
-        slope += 0.5 * self.alpha * (goal.norm**2 - point.norm**2)
+        slope += 0.5 * self.lam * (goal.norm**2 - point.norm**2)
         if slope >= 0.0:
             return None
         before = self.objective(point)
-        length = 1.0
-        for _ in range(40):
-            trial = self.mix(point, goal, length)
-            if self.objective(trial) <= before + 1e-4 * length * slope + 1e-15 * abs(before):
-                return trial
-            length *= 0.5
-        return None
+        found = backtrack(
+            lambda length: self.mix(point, goal, length),
+            self.objective,
+            before,
+            slope,
+            slack=1e-15 * abs(before),
+        )
+        return None if found is None else found[0]

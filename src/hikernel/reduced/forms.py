@@ -25,8 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from hikernel.engines.numerics import matmul, matvec
 from hikernel.engines.protocol import FloatArray
-from hikernel.reduced.linalg import matmul, matvec
+from hikernel.engines.rows import Blocks
 
 __all__ = ["DualForm", "Evaluation", "Form", "IndexArray", "PrimalForm"]
 
@@ -68,11 +69,11 @@ class Form(Protocol):
     n_columns: int
     """R."""
 
-    def evaluate(self, zeta: FloatArray, alpha: float) -> Evaluation | None:
+    def evaluate(self, zeta: FloatArray, lam: float) -> Evaluation | None:
         """Solve for one zeta of shape (m,); None when rounding makes the system singular."""
         ...
 
-    def scores(self, coef: FloatArray, alpha: float) -> FloatArray:
+    def scores(self, coef: FloatArray, lam: float) -> FloatArray:
         """Return a = F'(y - F beta) / lambda, shape (R,), for any beta."""
         ...
 
@@ -104,32 +105,30 @@ class PrimalForm:
         F'y.
     total : float
         |y|^2.
-    starts : ndarray of shape (m,)
-        First column of each node.
+    blocks : Blocks
+        Columns of each node.
     """
 
-    def __init__(
-        self, gram: FloatArray, cross: FloatArray, total: float, starts: IndexArray
-    ) -> None:
+    def __init__(self, gram: FloatArray, cross: FloatArray, total: float, blocks: Blocks) -> None:
         self.gram = gram
         self.cross = cross
         self.total = total
         self.n_columns = len(cross)
-        self._blocks = _Blocks(starts, len(cross))
+        self._blocks = blocks
 
-    def evaluate(self, zeta: FloatArray, alpha: float) -> Evaluation | None:
+    def evaluate(self, zeta: FloatArray, lam: float) -> Evaluation | None:
         """Solve for one zeta by a Cholesky factorisation of M."""
         root = np.sqrt(self._blocks.spread(zeta))
         system = self.gram * root[:, None]
         system *= root
-        system.flat[:: len(root) + 1] += alpha
+        system.flat[:: len(root) + 1] += lam
         factor, info = lapack.dpotrf(system.T, lower=0, overwrite_a=1, clean=0)
         if info != 0:
             return None
         u, _ = lapack.dpotrs(factor, root * self.cross, lower=0)
         coef = root * u
         fitted = matvec(self.gram, coef)
-        scores = (self.cross - fitted) / alpha
+        scores = (self.cross - fitted) / lam
         fit = self.total - float(self.cross @ coef)
         loss = 0.5 * (fit - float(coef @ (self.cross - fitted)))
 
@@ -137,24 +136,24 @@ class PrimalForm:
             inverse, _ = lapack.dpotri(factor, lower=0)
             upper = np.triu(inverse)
             upper *= u[:, None]
-            upper *= alpha**2 * u
+            upper *= lam**2 * u
             full = upper + upper.T
             full.flat[:: len(u) + 1] *= 0.5
-            return self._blocks.sum_square(full)
+            return self._blocks.sum(self._blocks.sum(full), axis=1)
 
         return Evaluation(
             coef=coef,
             scores=scores,
-            coef_squares=self._blocks.sum(coef**2),
-            score_squares=self._blocks.sum(scores**2),
+            coef_squares=self._blocks.squares(coef),
+            score_squares=self._blocks.squares(scores),
             loss=max(loss, 0.0),
             fit=fit,
             curvature=curvature,
         )
 
-    def scores(self, coef: FloatArray, alpha: float) -> FloatArray:
+    def scores(self, coef: FloatArray, lam: float) -> FloatArray:
         """Return a for any beta."""
-        return (self.cross - matvec(self.gram, coef)) / alpha
+        return (self.cross - matvec(self.gram, coef)) / lam
 
     def columns(self, nodes: IndexArray) -> IndexArray:
         """Return the feature columns of some nodes."""
@@ -162,7 +161,7 @@ class PrimalForm:
 
     def squares(self, x: FloatArray) -> FloatArray:
         """Return the squared norm of each node's columns."""
-        return self._blocks.sum(x**2)
+        return self._blocks.squares(x)
 
     def inner(self, x: FloatArray, z: FloatArray) -> float:
         """Return x'z."""
@@ -175,7 +174,7 @@ class PrimalForm:
             self.gram[np.ix_(columns, columns)],
             self.cross[columns],
             self.total,
-            self._blocks.starts_of(nodes),
+            self._blocks.restrict(nodes),
         )
 
 
@@ -188,23 +187,22 @@ class DualForm:
         F: centred, rows scaled by sqrt(omega).
     target : ndarray of shape (n,)
         y: centred, scaled alike.
-    starts : ndarray of shape (m,)
-        First column of each node.
+    blocks : Blocks
+        Columns of each node.
     """
 
-    def __init__(self, features: FloatArray, target: FloatArray, starts: IndexArray) -> None:
+    def __init__(self, features: FloatArray, target: FloatArray, blocks: Blocks) -> None:
         self._features = features
         self._target = target
-        self._starts = starts
         self.total = float(target @ target)
         self.n_columns = features.shape[1]
-        self._blocks = _Blocks(starts, features.shape[1])
+        self._blocks = blocks
 
-    def evaluate(self, zeta: FloatArray, alpha: float) -> Evaluation | None:
+    def evaluate(self, zeta: FloatArray, lam: float) -> Evaluation | None:
         """Solve for one zeta by a Cholesky factorisation of B."""
         columns = self._blocks.spread(zeta)
         system = matmul(self._features * columns, self._features.T)
-        system.flat[:: len(system) + 1] += alpha
+        system.flat[:: len(system) + 1] += lam
         factor, info = lapack.dpotrf(system, lower=1, overwrite_a=1, clean=0)
         if info != 0:
             return None
@@ -212,29 +210,29 @@ class DualForm:
         scores = matvec(self._features.T, solved)
         coef = columns * scores
         residual = self._target - matvec(self._features, coef)
-        score_squares = self._blocks.sum(scores**2)
+        score_squares = self._blocks.squares(scores)
 
         def curvature() -> FloatArray:
-            parts = np.add.reduceat(self._features * coef, self._starts, axis=1)
+            parts = self._blocks.sum(self._features * coef, axis=1)
             half, _ = lapack.dtrtrs(factor, parts, lower=1)
-            out = -alpha * matmul(half.T, half)
-            out.flat[:: len(out) + 1] += alpha * zeta * score_squares
+            out = -lam * matmul(half.T, half)
+            out.flat[:: len(out) + 1] += lam * zeta * score_squares
             return np.asarray(out)
 
         return Evaluation(
             coef=coef,
             scores=scores,
-            coef_squares=self._blocks.sum(coef**2),
+            coef_squares=self._blocks.squares(coef),
             score_squares=score_squares,
             loss=0.5 * float(residual @ residual),
             fit=float(self._target @ residual),
             curvature=curvature,
         )
 
-    def scores(self, coef: FloatArray, alpha: float) -> FloatArray:
+    def scores(self, coef: FloatArray, lam: float) -> FloatArray:
         """Return a for any beta."""
         residual = self._target - matvec(self._features, coef)
-        return matvec(self._features.T, residual) / alpha
+        return matvec(self._features.T, residual) / lam
 
     def columns(self, nodes: IndexArray) -> IndexArray:
         """Return the feature columns of some nodes."""
@@ -242,7 +240,7 @@ class DualForm:
 
     def squares(self, x: FloatArray) -> FloatArray:
         """Return the squared norm of each node's columns."""
-        return self._blocks.sum(x**2)
+        return self._blocks.squares(x)
 
     def inner(self, x: FloatArray, z: FloatArray) -> float:
         """Return x'z."""
@@ -251,45 +249,9 @@ class DualForm:
     def restrict(self, nodes: IndexArray) -> Form:
         """Return the form of some of the nodes: primal when they have fewer columns than rows."""
         features = self._features[:, self._blocks.columns(nodes)]
-        starts = self._blocks.starts_of(nodes)
+        blocks = self._blocks.restrict(nodes)
         if features.shape[1] > len(self._target):
-            return DualForm(features, self._target, starts)
+            return DualForm(features, self._target, blocks)
         return PrimalForm(
-            matmul(features.T, features), matvec(features.T, self._target), self.total, starts
+            matmul(features.T, features), matvec(features.T, self._target), self.total, blocks
         )
-
-
-class _Blocks:
-    """Sums over the columns of each node, at no cost when every node has a single column."""
-
-    def __init__(self, starts: IndexArray, n_columns: int) -> None:
-        self._starts = starts
-        self._widths = np.diff(np.append(starts, n_columns))
-        self._single = len(starts) == n_columns
-
-    def columns(self, nodes: IndexArray) -> IndexArray:
-        """Return the columns of some nodes."""
-        if self._single:
-            return nodes
-        return np.concatenate(
-            [np.arange(self._starts[i], self._starts[i] + self._widths[i]) for i in nodes]
-        )
-
-    def starts_of(self, nodes: IndexArray) -> IndexArray:
-        """Return where the blocks of some nodes start once the others are gone."""
-        ends = np.cumsum(self._widths[nodes])
-        return (ends - self._widths[nodes]).astype(np.intp)
-
-    def spread(self, x: FloatArray) -> FloatArray:
-        """Repeat a value per node for each of its columns."""
-        return x if self._single else np.repeat(x, self._widths)
-
-    def sum(self, x: FloatArray) -> FloatArray:
-        """Sum a vector over the columns of each node."""
-        return x if self._single else np.add.reduceat(x, self._starts)
-
-    def sum_square(self, x: FloatArray) -> FloatArray:
-        """Sum a square matrix over the columns of each node, both ways."""
-        if self._single:
-            return x
-        return np.add.reduceat(np.add.reduceat(x, self._starts, axis=0), self._starts, axis=1)

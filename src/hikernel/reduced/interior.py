@@ -13,14 +13,18 @@ in f then converges in a neighbourhood of width s only.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from hikernel.engines.protocol import FloatArray
 from hikernel.losses import balanced
 from hikernel.losses.plus import plus_slope
-from hikernel.reduced.loss_problem import LossSolve, ModelProblem
-from hikernel.reduced.result import ReducedSolution, Status, WarmStart
+from hikernel.reduced.loss_solve import LossSolve
+from hikernel.reduced.solution import ReducedSolution, Status, WarmStart
+
+if TYPE_CHECKING:
+    from hikernel.reduced.problem import ReducedProblem
 
 __all__ = ["InteriorPoint"]
 
@@ -69,9 +73,9 @@ class InteriorPoint(LossSolve):
     """One solve with a loss of plus parts; parameters are those of ``LossSolve``."""
 
     def __init__(
-        self, problem: ModelProblem, alpha: float, tol: float, warm: WarmStart | None
+        self, problem: ReducedProblem, lam: float, tol: float, warm: WarmStart | None
     ) -> None:
-        super().__init__(problem, alpha, tol, warm)
+        super().__init__(problem, lam, tol, warm)
         self._slope, self._c, self._d = self.loss.plus_parts(self.y)
         self._exact_start = self.first_point(warm, _EXACT)
         self._first_eta = self.eta

@@ -14,9 +14,9 @@ import numpy as np
 from scipy.linalg import lapack
 
 from hikernel.engines.kernels import KernelOperator
+from hikernel.engines.numerics import matmul
 from hikernel.engines.protocol import FloatArray
 from hikernel.reduced.forms import Evaluation, IndexArray
-from hikernel.reduced.linalg import matmul
 
 __all__ = ["KernelForm"]
 
@@ -42,11 +42,11 @@ class KernelForm:
         self._mean_weights = weights / float(np.sum(weights))
         self._scaled = self._root * target
         self.total = float(self._scaled @ self._scaled)
-        self.n_columns = int(np.sum(kernels.widths))
+        self.n_columns = kernels.blocks.n_columns
 
-    def evaluate(self, zeta: FloatArray, alpha: float) -> Evaluation | None:
+    def evaluate(self, zeta: FloatArray, lam: float) -> Evaluation | None:
         """Solve for one zeta by a Cholesky factorisation of B."""
-        factor, info = lapack.dpotrf(self._system(zeta, alpha).T, lower=0, overwrite_a=1, clean=0)
+        factor, info = lapack.dpotrf(self._system(zeta, lam).T, lower=0, overwrite_a=1, clean=0)
         if info != 0:
             return None
         solved, _ = lapack.dpotrs(factor, self._scaled, lower=0)
@@ -60,12 +60,12 @@ class KernelForm:
         def curvature() -> FloatArray:
             # L^-1 of the parts S H K_w u zeta_w, with B = L L' and the factor L' stored.
             half, _ = lapack.dtrtrs(factor, fitted * zeta, lower=0, trans=1)
-            out = -alpha * matmul(half.T, half)
-            out.flat[:: len(out) + 1] += alpha * zeta * score_squares
+            out = -lam * matmul(half.T, half)
+            out.flat[:: len(out) + 1] += lam * zeta * score_squares
             return np.asarray(out)
 
         return Evaluation(
-            coef=np.repeat(zeta, self._kernels.widths) * scores,
+            coef=self._kernels.blocks.spread(zeta) * scores,
             scores=scores,
             coef_squares=zeta**2 * score_squares,
             score_squares=score_squares,
@@ -74,16 +74,14 @@ class KernelForm:
             curvature=curvature,
         )
 
-    def scores(self, coef: FloatArray, alpha: float) -> FloatArray:
+    def scores(self, coef: FloatArray, lam: float) -> FloatArray:
         """Return a for any beta."""
         residual = self._scaled - self._centred(self._kernels.expand(coef))
-        return self._kernels.coordinates(self._to_rows(residual / alpha))
+        return self._kernels.coordinates(self._to_rows(residual / lam))
 
     def columns(self, nodes: IndexArray) -> IndexArray:
         """Return the coordinates of some nodes, given and returned as positions."""
-        widths = self._kernels.widths
-        starts = np.cumsum(widths) - widths
-        return np.concatenate([np.arange(starts[i], starts[i] + widths[i]) for i in nodes])
+        return self._kernels.blocks.columns(nodes)
 
     def squares(self, x: FloatArray) -> FloatArray:
         """Return the squared norm of each node's function."""
@@ -97,7 +95,7 @@ class KernelForm:
         """Return the form of some of the nodes."""
         return KernelForm(self._kernels.restrict(nodes), self._weights, self._target)
 
-    def _system(self, zeta: FloatArray, alpha: float) -> FloatArray:
+    def _system(self, zeta: FloatArray, lam: float) -> FloatArray:
         """Return B, shape (n, n)."""
         system = self._kernels.weighted_sum(zeta)
         means = system @ self._mean_weights
@@ -105,7 +103,7 @@ class KernelForm:
         system -= means - float(self._mean_weights @ means)
         system *= self._root[:, None]
         system *= self._root
-        system.flat[:: len(system) + 1] += alpha
+        system.flat[:: len(system) + 1] += lam
         return system
 
     def _centred(self, values: FloatArray) -> FloatArray:

@@ -21,10 +21,11 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import lapack
 
+from hikernel.engines.numerics import backtrack
 from hikernel.engines.protocol import FloatArray
-from hikernel.losses.dual import QuadraticCurve
+from hikernel.losses.loss import QuadraticCurve
 from hikernel.reduced.forms import Evaluation, Form
-from hikernel.reduced.result import ReducedSolution, Status
+from hikernel.reduced.solution import ReducedSolution, Status
 from hikernel.reduced.variational import THETA_FLOOR, DualNormBound, HullMap
 
 __all__ = ["solve_reduced"]
@@ -62,7 +63,7 @@ class _Gap:
 def solve_reduced(
     form: Form,
     hull: HullMap,
-    alpha: float,
+    lam: float,
     *,
     tol: float,
     warm_eta: FloatArray | None = None,
@@ -76,7 +77,7 @@ def solve_reduced(
         The primal or the dual form.
     hull : HullMap
         The m nodes.
-    alpha : float
+    lam : float
         lambda.
     tol : float
         Duality gap relative to the objective.
@@ -92,31 +93,31 @@ def solve_reduced(
     """
     m = hull.size
     theta = _start(hull, warm_eta)
-    point = _evaluate(form, hull, theta, alpha)
+    point = _evaluate(form, hull, theta, lam)
     if point is None:
         if warm_eta is not None:
-            return solve_reduced(form, hull, alpha, tol=tol, max_iter=max_iter)
+            return solve_reduced(form, hull, lam, tol=tol, max_iter=max_iter)
         return _singular(form, hull)
-    slack = np.full(m, _first_barrier(point, alpha, warm=warm_eta is not None))
+    slack = np.full(m, _first_barrier(point, lam, warm=warm_eta is not None))
     status = Status.ITERATIONS
     for iteration in range(max_iter + 1):
         # Away from the centre the gap is large whatever one does: refine only where it may end.
         central = float(np.sum(slack)) <= 30.0 * tol * point.value
         warm = warm_eta is not None and iteration == 0
-        gap = _gap(form, hull, point, alpha, tol, refine=central or warm)
+        gap = _gap(form, hull, point, lam, tol, refine=central or warm)
         if gap.value <= max(tol * gap.objective, _ROUNDING * form.total):
             status = Status.CONVERGED
             break
         if iteration == max_iter:
             break
         barrier_floor = 0.05 * tol * gap.objective / m
-        moved = _step(form, hull, point, slack, alpha, barrier_floor)
+        moved = _step(form, hull, point, slack, lam, barrier_floor)
         if moved is None:
             status = Status.STALLED
             break
         point, slack = moved
     if not status.ok:
-        gap = _gap(form, hull, point, alpha, tol, refine=True)
+        gap = _gap(form, hull, point, lam, tol, refine=True)
         if gap.value <= max(tol * gap.objective, _ROUNDING * form.total):
             status = Status.CONVERGED
     return ReducedSolution(
@@ -144,39 +145,37 @@ def _start(hull: HullMap, warm_eta: FloatArray | None) -> FloatArray:
     return (1.0 - _WARM_MIX) * theta / total + _WARM_MIX * uniform
 
 
-def _first_barrier(point: _Point, alpha: float, *, warm: bool) -> float:
+def _first_barrier(point: _Point, lam: float, *, warm: bool) -> float:
     m = len(point.theta)
     if warm:
         return _WARM_MIX * point.value / m + np.finfo(float).tiny
-    scale = max(0.5 * alpha * float(np.sum(point.pull)), 1e-3 * point.value)
+    scale = max(0.5 * lam * float(np.sum(point.pull)), 1e-3 * point.value)
     return scale / m + np.finfo(float).tiny
 
 
-def _evaluate(form: Form, hull: HullMap, theta: FloatArray, alpha: float) -> _Point | None:
+def _evaluate(form: Form, hull: HullMap, theta: FloatArray, lam: float) -> _Point | None:
     eta = hull.eta(theta)
     zeta = hull.zeta(eta)
-    solved = form.evaluate(zeta, alpha)
+    solved = form.evaluate(zeta, lam)
     if solved is None:
         return None
     pull = hull.descendant_sums(solved.coef_squares) / eta
-    value = solved.loss + 0.5 * alpha * float(zeta @ solved.score_squares)
+    value = solved.loss + 0.5 * lam * float(zeta @ solved.score_squares)
     if not np.isfinite(value):
         return None
     return _Point(theta, eta, zeta, solved, pull, value)
 
 
-def _gap(
-    form: Form, hull: HullMap, point: _Point, alpha: float, tol: float, *, refine: bool
-) -> _Gap:
+def _gap(form: Form, hull: HullMap, point: _Point, lam: float, tol: float, *, refine: bool) -> _Gap:
     """Return primal value, dual bound and the dual norm bound behind it."""
     solved = point.solved
-    objective = solved.loss + 0.5 * alpha * hull.norm(solved.coef_squares) ** 2
+    objective = solved.loss + 0.5 * lam * hull.norm(solved.coef_squares) ** 2
     curve = QuadraticCurve(solved.fit, 2.0 * solved.loss)
-    enough = curve.penalty_for((1.0 - tol) * objective) / alpha
+    enough = curve.penalty_for((1.0 - tol) * objective) / lam
     bound = hull.refine_dual_norm(
         solved.score_squares, point.eta, rounds=20 if refine else 0, enough=enough
     )
-    dual = curve.value(alpha * bound.value)
+    dual = curve.value(lam * bound.value)
     return _Gap(objective, min(dual, objective), bound)
 
 
@@ -185,11 +184,11 @@ def _step(
     hull: HullMap,
     point: _Point,
     slack: FloatArray,
-    alpha: float,
+    lam: float,
     barrier_floor: float,
 ) -> tuple[_Point, FloatArray] | None:
     """Take one predictor-corrector step; None when no step makes progress."""
-    newton = _NewtonSystem(hull, point, slack, alpha)
+    newton = _NewtonSystem(hull, point, slack, lam)
     if not newton.ok:
         return None
     mean_slack = float(np.mean(slack))
@@ -205,7 +204,7 @@ def _step(
         if not slope < 0.0:
             continue
         primal, dual = _step_lengths(x, dslack, slack)
-        found = _line_search(form, hull, point, x, primal, slope, barrier, alpha, trials)
+        found = _line_search(form, hull, point, x, primal, slope, barrier, lam, trials)
         if found is None:
             continue
         new_point, length = found
@@ -217,12 +216,12 @@ def _step(
 class _NewtonSystem:
     """The factorised Newton matrix of one iterate, solved for several right-hand sides."""
 
-    def __init__(self, hull: HullMap, point: _Point, slack: FloatArray, alpha: float) -> None:
-        self.gradient = -0.5 * alpha * point.pull
+    def __init__(self, hull: HullMap, point: _Point, slack: FloatArray, lam: float) -> None:
+        self.gradient = -0.5 * lam * point.pull
         self._theta = point.theta
         self._slack = slack
         matrix = -hull.sandwich(point.solved.curvature(), point.eta, point.zeta)
-        diagonal = alpha * point.pull + slack
+        diagonal = lam * point.pull + slack
         matrix.flat[:: len(slack) + 1] += diagonal
         # Positive definite in exact arithmetic; a growing ridge repairs what rounding breaks.
         ridge = 0.0
@@ -261,21 +260,22 @@ def _line_search(
     length: float,
     slope: float,
     barrier: float,
-    alpha: float,
+    lam: float,
     trials: int,
 ) -> tuple[_Point, float] | None:
-    """Backtrack until the barrier function decreases; None after ``trials`` attempts."""
-    before = point.value - barrier * float(np.sum(np.log(point.theta)))
-    for _ in range(trials):
-        theta = point.theta * (1.0 + length * x)
-        theta = np.maximum(theta, THETA_FLOOR)
-        trial = _evaluate(form, hull, theta / np.sum(theta), alpha)
-        if trial is not None:
-            after = trial.value - barrier * float(np.sum(np.log(trial.theta)))
-            if after <= before + 1e-4 * length * slope + 1e-13 * abs(before):
-                return trial, length
-        length *= 0.5
-    return None
+    """Step along x until the barrier function decreases; None after ``trials`` attempts."""
+
+    def trial_at(length: float) -> _Point | None:
+        theta = np.maximum(point.theta * (1.0 + length * x), THETA_FLOOR)
+        return _evaluate(form, hull, theta / np.sum(theta), lam)
+
+    def value(point: _Point) -> float:
+        return point.value - barrier * float(np.sum(np.log(point.theta)))
+
+    before = value(point)
+    return backtrack(
+        trial_at, value, before, slope, length=length, trials=trials, slack=1e-13 * abs(before)
+    )
 
 
 def _singular(form: Form, hull: HullMap) -> ReducedSolution:

@@ -31,11 +31,11 @@ class OutputForms:
         self.total = float(sum(form.total for form in forms))
         self.n_columns = sum(form.n_columns for form in forms)
 
-    def evaluate(self, zeta: FloatArray, alpha: float) -> Evaluation | None:
+    def evaluate(self, zeta: FloatArray, lam: float) -> Evaluation | None:
         """Solve every output for one zeta."""
         parts = []
         for form in self._forms:
-            part = form.evaluate(zeta, alpha)
+            part = form.evaluate(zeta, lam)
             if part is None:
                 return None
             parts.append(part)
@@ -53,11 +53,11 @@ class OutputForms:
             curvature=curvature,
         )
 
-    def scores(self, coef: FloatArray, alpha: float) -> FloatArray:
+    def scores(self, coef: FloatArray, lam: float) -> FloatArray:
         """Return a for any beta."""
         parts = self._split(coef)
         return np.concatenate(
-            [form.scores(part, alpha) for form, part in zip(self._forms, parts, strict=True)]
+            [form.scores(part, lam) for form, part in zip(self._forms, parts, strict=True)]
         )
 
     def columns(self, nodes: IndexArray) -> IndexArray:

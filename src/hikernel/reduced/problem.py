@@ -1,37 +1,42 @@
-"""The problem on a hull that grows and shrinks, and its squared-error case."""
+"""The convex problem on a hull that grows and shrinks, for any loss and any lambda.
+
+Only moments of the rows are kept. With the squared error they do not depend on the solution, so
+that new nodes alone cost a pass over the rows. Other losses are a sequence of squared-error
+problems with other weights and targets (``loss_solve``).
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Literal, Self
+from typing import Literal
 
 import numpy as np
 
 from hikernel.engines.kernels import KernelOperator
-from hikernel.engines.memory import require_memory
+from hikernel.engines.machine import require_memory
 from hikernel.engines.protocol import Engine, FloatArray, Vertex
-from hikernel.engines.threads import one_blas_thread
-from hikernel.reduced.forms import DualForm, Form, IndexArray, PrimalForm
+from hikernel.engines.rows import Blocks
+from hikernel.graphs.interface import SupportsAncestors
+from hikernel.losses import Loss, SquaredError
+from hikernel.reduced.descent import Descent
+from hikernel.reduced.forms import DualForm, Form, PrimalForm
+from hikernel.reduced.interior import InteriorPoint
 from hikernel.reduced.kernel_form import KernelForm
-from hikernel.reduced.newton import solve_reduced
-from hikernel.reduced.result import ReducedSolution, WarmStart
-from hikernel.reduced.variational import HullMap, SupportsAncestors
-from hikernel.reduced.working_set import solve_from
+from hikernel.reduced.outputs import OutputForms
+from hikernel.reduced.solution import ReducedSolution, WarmStart
+from hikernel.reduced.variational import HullMap
+from hikernel.reduced.working_set import solve_form
 
-__all__ = ["FormName", "ReducedProblem", "SquaredProblem", "solve_form"]
+__all__ = ["FormName", "ReducedProblem"]
 
 FormName = Literal["auto", "primal", "dual"]
-
-_ONE_THREAD = 500
-"""Size of the linear systems up to which one thread is as fast as two."""
 
 _CONSTANT = 1e-26
 """Variance over squared mean up to which a feature column is a constant, rounded."""
 
 
-class ReducedProblem(ABC):
-    """The problem on a hull, for any lambda.
+class ReducedProblem:
+    """min over the functions of a hull of (1/n) sum loss + (lambda/2) Omega^2, for any lambda.
 
     Parameters
     ----------
@@ -43,9 +48,22 @@ class ReducedProblem(ABC):
         The target.
     nodes : sequence of nodes
         An ancestor-closed hull.
+    loss : Loss, optional
+        The loss; the squared error by default.
     form : {"auto", "primal", "dual"}
         The R x R or the n x n form; "auto" takes the smaller one. Where a node is known by its
         Gram matrix there is only the latter.
+
+    Attributes
+    ----------
+    nodes : list of nodes
+        The hull, in the order that all vectors over the nodes have.
+    blocks : Blocks
+        Feature columns of each node.
+    means : ndarray of shape (R,)
+        Weighted means of the columns.
+    constant_columns : ndarray of bool of shape (R,)
+        Columns that say nothing beyond the intercept.
     """
 
     def __init__(
@@ -54,24 +72,24 @@ class ReducedProblem(ABC):
         graph: SupportsAncestors,
         y: FloatArray,
         nodes: Sequence[Vertex],
+        loss: Loss | None = None,
         *,
         form: FormName = "auto",
     ) -> None:
-        self._engine = engine
+        self.engine = engine
+        self.y = y
+        self.loss: Loss = SquaredError() if loss is None else loss
         self._graph = graph
-        self._y = y
         self._form_name = form
         self.nodes: list[Vertex] = []
-        self._widths: list[int] = []
+        self.blocks = Blocks([])
         self.means = np.empty(0)
         self.constant_columns = np.empty(0, dtype=bool)
         self._hull: HullMap | None = None
         self._kernels: KernelOperator | None = None
+        self._gram: FloatArray | None = None
+        self._squared_form: Form | None = None
         self.extend(nodes)
-
-    @abstractmethod
-    def solve(self, alpha: float, *, tol: float, warm: WarmStart | None = None) -> ReducedSolution:
-        """Solve for one lambda; ``warm`` may lack the nodes appended since."""
 
     @property
     def hull(self) -> HullMap:
@@ -81,14 +99,9 @@ class ReducedProblem(ABC):
         return self._hull
 
     @property
-    def starts(self) -> IndexArray:
-        """First feature column of each node, shape (m,)."""
-        return np.concatenate([[0], np.cumsum(self._widths)[:-1]]).astype(np.intp)
-
-    @property
     def n_columns(self) -> int:
         """R, the number of feature columns."""
-        return len(self.means)
+        return self.blocks.n_columns
 
     @property
     def uses_dual_form(self) -> bool:
@@ -96,85 +109,138 @@ class ReducedProblem(ABC):
         if self._kernels is not None:
             return True
         if self._form_name == "auto":
-            return self.n_columns > self._engine.n_rows
+            return self.n_columns > self.engine.n_rows
         return self._form_name == "dual"
+
+    def solve(self, lam: float, *, tol: float, warm: WarmStart | None = None) -> ReducedSolution:
+        """Solve for one lambda.
+
+        Parameters
+        ----------
+        lam : float
+            lambda.
+        tol : float
+            Duality gap to reach, relative to the objective.
+        warm : WarmStart, optional
+            Where to start; it may lack the nodes appended since.
+
+        Returns
+        -------
+        ReducedSolution
+            With a status; nothing is raised when it does not converge.
+        """
+        if warm is not None:
+            warm = warm.padded(len(self.nodes), self.n_columns)
+        if isinstance(self.loss, SquaredError):
+            eta = None if warm is None else warm.eta
+            return solve_form(self.squared_form(), self.hull, lam, tol=tol, warm_eta=eta)
+        method = Descent if self.loss.smooth else InteriorPoint
+        return method(self, lam, tol, warm).run()
 
     def node_squares(self, columns: FloatArray) -> FloatArray:
         """Return the squared norm of each node's coordinates (of all outputs), shape (m,)."""
         if self._kernels is not None:
             return self._kernels.squares(columns)
-        squares = columns**2 if columns.ndim == 1 else np.sum(columns**2, axis=1)
-        return np.asarray(np.add.reduceat(squares, self.starts))
+        return self.blocks.squares(columns)
 
-    def rounded_up_squares(self, vector: FloatArray) -> FloatArray:
-        """Return |Phi_w' vector|^2 plus a bound on its rounding error, for a vector of sum zero.
+    def rounded_up_squares(self, dual_coef: FloatArray) -> FloatArray:
+        """Return |a_w|^2 plus a bound on its rounding error, for dual variables of sum zero.
 
         Shape (m,).
         """
         if self._kernels is not None:
-            return self._kernels.score_squares(vector, rounded_up=True)
-        scores = np.abs(self._engine.correlate(self.nodes, vector))
-        margin = (self._engine.n_rows + 64) * np.finfo(float).eps
-        scores += margin * self._engine.correlate(self.nodes, vector, absolute=True)
+            return self._kernels.score_squares(dual_coef, rounded_up=True)
+        scores = self.engine.score_bounds(self.nodes, dual_coef)
         # A constant column has no score but rounding.
         scores[self.constant_columns] = 0.0
         return self.node_squares(scores)
 
-    def columns_of(self, index: Sequence[int]) -> IndexArray:
-        """Return the feature columns of some nodes, given by position."""
-        starts = self.starts
-        parts = [np.arange(starts[i], starts[i] + self._widths[i]) for i in index]
-        return np.concatenate(parts).astype(np.intp)
-
     def extend(self, nodes: Sequence[Vertex]) -> None:
         """Append nodes, whose parents are there already or among them."""
         fresh = list(nodes)
-        known = set(self.nodes)
-        if len(set(fresh)) != len(fresh) or not known.isdisjoint(fresh):
+        if len(set(fresh)) != len(fresh) or not set(self.nodes).isdisjoint(fresh):
             raise ValueError("The nodes to append must be distinct and not yet in the hull.")
-        widths = [self._engine.width(node) for node in fresh]
+        widths = [self.engine.width(node) for node in fresh]
         size = self.n_columns + sum(widths)
         require_memory(
-            6 * min(size, self._engine.n_rows) ** 2,
+            6 * min(size, self.engine.n_rows) ** 2,
             f"A reduced problem of {size} feature columns",
             "Lower max_kernels, or use a basis with fewer columns per level.",
         )
-        means = self._engine.means(fresh)
-        variances = self._engine.gram_diagonal(fresh, means)
+        means = self.engine.means(fresh)
+        variances = self.engine.gram_diagonal(fresh, means)
         # A column that is constant up to rounding says nothing beyond the intercept.
         constant = variances <= _CONSTANT * means**2
         self.constant_columns = np.concatenate([self.constant_columns, constant])
         n_old = len(self.nodes)
         self.nodes = self.nodes + fresh
-        self._widths = self._widths + widths
+        self.blocks = Blocks([*self.blocks.widths, *widths])
         self.means = np.concatenate([self.means, means])
         self._hull = None
-        self._kernels = self._engine.kernel_operator(self.nodes)
-        self._on_extend(n_old)
+        self._kernels = self.engine.kernel_operator(self.nodes)
+        self._squared_form = None
+        self._gram = self._extended_gram(n_old)
 
-    def restrict(self, keep: Sequence[Vertex]) -> Self:
+    def restrict(self, keep: Sequence[Vertex]) -> ReducedProblem:
         """Return the problem on a smaller hull."""
         chosen = set(keep)
         index = [i for i, node in enumerate(self.nodes) if node in chosen]
-        columns = self.columns_of(index)
-        out = object.__new__(type(self))
+        columns = self.blocks.columns(index)
+        out = object.__new__(ReducedProblem)
         out.__dict__.update(self.__dict__)
         out.nodes = [self.nodes[i] for i in index]
-        out._widths = [self._widths[i] for i in index]
+        out.blocks = self.blocks.restrict(index)
         out.means = self.means[columns]
         out.constant_columns = self.constant_columns[columns]
         out._hull = None
-        out._kernels = self._engine.kernel_operator(out.nodes)
-        out._on_restrict(columns)
+        out._kernels = self.engine.kernel_operator(out.nodes)
+        out._squared_form = None
+        out._gram = None if self._gram is None else self._gram[np.ix_(columns, columns)]
         return out
 
-    @abstractmethod
-    def _on_extend(self, n_old: int) -> None:
-        """Take note of the nodes from position ``n_old`` on."""
+    def squared_form(self) -> Form:
+        """Return the form of the squared error, with moments that are kept from hull to hull."""
+        if self._squared_form is None:
+            weights = self.engine.row_weights
+            centred = self.y - float(weights @ self.y)
+            if self.uses_dual_form:
+                self._gram = None
+            elif self._gram is None:
+                gram = self.engine.gram(self.nodes, self.nodes, self.means, self.means)
+                self._gram = self._without_constants(gram)
+            self._squared_form = self._weighted_form(weights, centred, self.means, self._gram)
+        return self._squared_form
 
-    @abstractmethod
-    def _on_restrict(self, columns: IndexArray) -> None:
-        """Take note that only some of the former columns are left."""
+    def quadratic_form(
+        self, targets: FloatArray, curvature: FloatArray
+    ) -> tuple[Form, FloatArray, FloatArray]:
+        """Return the form of sum_i omega_i W_i (z_i - f_i)^2 / 2, a quadratic model of a loss.
+
+        Parameters
+        ----------
+        targets, curvature : ndarray of shape (n, k)
+            z and W.
+
+        Returns
+        -------
+        tuple of (Form, ndarray of shape (k,), ndarray of shape (k, R))
+            The form, and the means of its targets and columns.
+        """
+        forms: list[Form] = []
+        target_means, column_means = [], []
+        for z, curve in zip(targets.T, curvature.T, strict=True):
+            weights = self.engine.row_weights * curve
+            mean = float(weights @ z) / float(np.sum(weights))
+            means = self.engine.means(self.nodes, weights)
+            gram = None
+            if not self.uses_dual_form:
+                gram = self.engine.gram(self.nodes, self.nodes, means, means, weights)
+                gram = self._without_constants(gram)
+            forms.append(self._weighted_form(weights, z - mean, means, gram))
+            target_means.append(mean)
+            column_means.append(means)
+        form = forms[0] if len(forms) == 1 else OutputForms(forms)
+        return form, np.array(target_means), np.array(column_means)
 
     def _weighted_form(
         self, weights: FloatArray, target: FloatArray, means: FloatArray, gram: FloatArray | None
@@ -188,82 +254,29 @@ class ReducedProblem(ABC):
             return KernelForm(self._kernels, weights, target)
         if gram is None:
             root = np.sqrt(weights)
-            features = self._engine.features(self.nodes)
+            features = self.engine.features(self.nodes)
             features -= means
             features *= root[:, None]
             features[:, self.constant_columns] = 0.0
-            return DualForm(features, root * target, self.starts)
+            return DualForm(features, root * target, self.blocks)
         weighted = weights * target
         # The weighted target sums to zero up to rounding only; take out what that leaves.
-        cross = self._engine.correlate(self.nodes, weighted) - means * float(np.sum(weighted))
+        cross = self.engine.correlate(self.nodes, weighted) - means * float(np.sum(weighted))
         cross[self.constant_columns] = 0.0
-        return PrimalForm(gram, cross, float(weighted @ target), self.starts)
+        return PrimalForm(gram, cross, float(weighted @ target), self.blocks)
+
+    def _extended_gram(self, n_old: int) -> FloatArray | None:
+        """Return the moments with those of the nodes from ``n_old`` on, if any are kept."""
+        if self._gram is None or self.uses_dual_form:
+            return None
+        size = len(self._gram)
+        old, fresh = self.nodes[:n_old], self.nodes[n_old:]
+        old_means, fresh_means = self.means[:size], self.means[size:]
+        across = self.engine.gram(old, fresh, old_means, fresh_means)
+        within = self.engine.gram(fresh, fresh, fresh_means, fresh_means)
+        return self._without_constants(np.block([[self._gram, across], [across.T, within]]))
 
     def _without_constants(self, gram: FloatArray) -> FloatArray:
         gram[self.constant_columns] = 0.0
         gram[:, self.constant_columns] = 0.0
         return gram
-
-
-class SquaredProblem(ReducedProblem):
-    """The squared error: the moments do not depend on the solution, and only new nodes cost rows.
-
-    Parameters are those of :class:`ReducedProblem`.
-    """
-
-    _gram: FloatArray | None = None
-    _form: Form | None = None
-
-    def solve(self, alpha: float, *, tol: float, warm: WarmStart | None = None) -> ReducedSolution:
-        """Solve for one lambda."""
-        eta = None if warm is None else warm.padded(len(self.nodes), self.n_columns).eta
-        return solve_form(self.form(), self.hull, alpha, tol=tol, warm_eta=eta)
-
-    def form(self) -> Form:
-        """Return the primal or dual form of the present hull."""
-        if self._form is None:
-            weights = self._engine.row_weights
-            centred = self._y - float(weights @ self._y)
-            if self.uses_dual_form:
-                self._gram = None
-            elif self._gram is None:
-                self._gram = self._moments(self.nodes, self.nodes, self.means, self.means)
-                self._without_constants(self._gram)
-            self._form = self._weighted_form(weights, centred, self.means, self._gram)
-        return self._form
-
-    def _moments(
-        self,
-        left: Sequence[Vertex],
-        right: Sequence[Vertex],
-        left_means: FloatArray,
-        right_means: FloatArray,
-    ) -> FloatArray:
-        return self._engine.gram(left, right, left_means, right_means)
-
-    def _on_extend(self, n_old: int) -> None:
-        self._form = None
-        if self._gram is None or self.uses_dual_form:
-            self._gram = None
-            return
-        size = len(self._gram)
-        old, fresh = self.nodes[:n_old], self.nodes[n_old:]
-        old_means, fresh_means = self.means[:size], self.means[size:]
-        across = self._moments(old, fresh, old_means, fresh_means)
-        within = self._moments(fresh, fresh, fresh_means, fresh_means)
-        self._gram = self._without_constants(np.block([[self._gram, across], [across.T, within]]))
-
-    def _on_restrict(self, columns: IndexArray) -> None:
-        self._form = None
-        if self._gram is not None:
-            self._gram = self._gram[np.ix_(columns, columns)]
-
-
-def solve_form(
-    form: Form, hull: HullMap, alpha: float, *, tol: float, warm_eta: FloatArray | None
-) -> ReducedSolution:
-    """Solve a form, from the start or from a neighbour's eta, on as many threads as pay."""
-    with one_blas_thread(form.n_columns <= _ONE_THREAD):
-        if warm_eta is None:
-            return solve_reduced(form, hull, alpha, tol=tol)
-        return solve_from(form, hull, alpha, tol=tol, warm_eta=warm_eta)

@@ -11,16 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from hikernel.engines.numerics import matmul, matvec
 from hikernel.engines.protocol import FloatArray, Vertex
-from hikernel.reduced.linalg import matmul, matvec
+from hikernel.graphs.interface import SupportsAncestors
 
-__all__ = ["THETA_FLOOR", "DualNormBound", "HullMap", "SupportsAncestors"]
+__all__ = ["THETA_FLOOR", "DualNormBound", "HullMap"]
 
 _DENSE_ABOVE = 0.1
 """Share of ancestor pairs above which BLAS beats sparse products."""
@@ -29,18 +29,6 @@ _DENSE_BELOW = 200
 
 THETA_FLOOR = 1e-100
 """Least d_v^2 eta_v: zero for all purposes, with room for its inverse and its square."""
-
-
-class SupportsAncestors(Protocol):
-    """What the reduced problem needs to know of a graph."""
-
-    def ancestors(self, node: Vertex) -> list[Vertex]:
-        """Return A(v), v included."""
-        ...
-
-    def weights(self, nodes: Sequence[Vertex]) -> FloatArray:
-        """Return d_v of the nodes."""
-        ...
 
 
 @dataclass(frozen=True)

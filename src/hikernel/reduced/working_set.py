@@ -13,14 +13,15 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hikernel.engines.machine import one_blas_thread
 from hikernel.engines.protocol import FloatArray
-from hikernel.losses.dual import QuadraticCurve
+from hikernel.losses.loss import QuadraticCurve
 from hikernel.reduced.forms import Form
 from hikernel.reduced.newton import solve_reduced
-from hikernel.reduced.result import ReducedSolution
+from hikernel.reduced.solution import ReducedSolution
 from hikernel.reduced.variational import THETA_FLOOR, HullMap
 
-__all__ = ["solve_from"]
+__all__ = ["solve_form", "solve_from"]
 
 _SUPPORT = 1e-4
 """Share d_v^2 eta_v from which on a node counts as having weight."""
@@ -31,16 +32,28 @@ _NEAR = 0.9
 _ROUNDS = 6
 _INNER = 0.3
 """Share of the tolerance that the solve on the working set may use up."""
+_ONE_THREAD = 500
+"""Size of the linear systems up to which one thread is as fast as two."""
+
+
+def solve_form(
+    form: Form, hull: HullMap, lam: float, *, tol: float, warm_eta: FloatArray | None
+) -> ReducedSolution:
+    """Solve a form, from the start or from a neighbour's eta, on as many threads as pay."""
+    with one_blas_thread(form.n_columns <= _ONE_THREAD):
+        if warm_eta is None:
+            return solve_reduced(form, hull, lam, tol=tol)
+        return solve_from(form, hull, lam, tol=tol, warm_eta=warm_eta)
 
 
 def solve_from(
-    form: Form, hull: HullMap, alpha: float, *, tol: float, warm_eta: FloatArray
+    form: Form, hull: HullMap, lam: float, *, tol: float, warm_eta: FloatArray
 ) -> ReducedSolution:
     """Solve the reduced problem to relative gap ``tol``, starting from a neighbour's eta.
 
     Parameters
     ----------
-    form, hull, alpha, tol
+    form, hull, lam, tol
         As in :func:`~hikernel.reduced.newton.solve_reduced`.
     warm_eta : ndarray of shape (m,)
         eta of a neighbouring problem, zero for nodes it did not have.
@@ -48,31 +61,31 @@ def solve_from(
     theta = hull.weights**2 * warm_eta
     total = float(np.sum(theta))
     if not (np.isfinite(total) and total > 0.0):
-        return solve_reduced(form, hull, alpha, tol=tol)
-    inside = _first_guess(form, hull, alpha, warm_eta, hull.closure(theta > _SUPPORT * total))
+        return solve_reduced(form, hull, lam, tol=tol)
+    inside = _first_guess(form, hull, lam, warm_eta, hull.closure(theta > _SUPPORT * total))
     n_iter = 0
     for _ in range(_ROUNDS):
         if np.count_nonzero(inside) > _LARGEST_SHARE * hull.size:
             break
-        solution = _solve_inside(form, hull, alpha, tol, warm_eta, inside)
+        solution = _solve_inside(form, hull, lam, tol, warm_eta, inside)
         n_iter += solution.n_iter
         if not solution.status.ok:
             break
-        proven, violating = _extend_proof(form, hull, alpha, tol, solution, inside)
+        proven, violating = _extend_proof(form, hull, lam, tol, solution, inside)
         if proven.gap <= tol * proven.objective:
             return replace(proven, n_iter=n_iter)
         if not np.any(violating & ~inside):
             break
         inside = hull.closure(inside | violating)
         warm_eta = solution.eta
-    full = solve_reduced(form, hull, alpha, tol=tol, warm_eta=warm_eta)
+    full = solve_reduced(form, hull, lam, tol=tol, warm_eta=warm_eta)
     return replace(full, n_iter=n_iter + full.n_iter)
 
 
 def _first_guess(
     form: Form,
     hull: HullMap,
-    alpha: float,
+    lam: float,
     warm_eta: FloatArray,
     support: NDArray[np.bool_],
 ) -> NDArray[np.bool_]:
@@ -80,20 +93,20 @@ def _first_guess(
     index = np.flatnonzero(support)
     eta = np.maximum(warm_eta[index], THETA_FLOOR / hull.weights[index] ** 2)
     part = hull.restrict(index)
-    solved = form.restrict(index).evaluate(part.zeta(eta), alpha)
+    solved = form.restrict(index).evaluate(part.zeta(eta), lam)
     if solved is None:
         return support
     coef = np.zeros(form.n_columns)
     coef[form.columns(index)] = solved.coef
-    squares = form.squares(form.scores(coef, alpha))
-    level = (_NEAR * part.norm(solved.coef_squares)) ** 2
-    return hull.closure(support | (squares > level * hull.weights**2))
+    squares = form.squares(form.scores(coef, lam))
+    threshold = (_NEAR * part.norm(solved.coef_squares)) ** 2
+    return hull.closure(support | (squares > threshold * hull.weights**2))
 
 
 def _solve_inside(
     form: Form,
     hull: HullMap,
-    alpha: float,
+    lam: float,
     tol: float,
     warm_eta: FloatArray,
     inside: NDArray[np.bool_],
@@ -103,7 +116,7 @@ def _solve_inside(
     solution = solve_reduced(
         form.restrict(index),
         hull.restrict(index),
-        alpha,
+        lam,
         tol=_INNER * tol,
         warm_eta=warm_eta[index],
     )
@@ -116,7 +129,7 @@ def _solve_inside(
         eta=eta,
         zeta=hull.zeta(eta),
         coef=coef,
-        scores=form.scores(coef, alpha),
+        scores=form.scores(coef, lam),
         dual_norm=replace(solution.dual_norm, eta=_spread(hull, solution.dual_norm.eta, index)),
     )
 
@@ -131,7 +144,7 @@ def _spread(hull: HullMap, eta: FloatArray, index: NDArray[np.intp]) -> FloatArr
 def _extend_proof(
     form: Form,
     hull: HullMap,
-    alpha: float,
+    lam: float,
     tol: float,
     solution: ReducedSolution,
     inside: NDArray[np.bool_],
@@ -141,12 +154,12 @@ def _extend_proof(
     # loss and fit of the working set's solution, from beta and a alone.
     penalty = form.inner(solution.coef, solution.scores)
     norm = hull.norm(form.squares(solution.coef))
-    loss = solution.objective - 0.5 * alpha * norm**2
-    fit = 2.0 * loss + alpha * penalty
+    loss = solution.objective - 0.5 * lam * norm**2
+    fit = 2.0 * loss + lam * penalty
     curve = QuadraticCurve(fit, 2.0 * loss)
-    enough = curve.penalty_for((1.0 - tol) * solution.objective) / alpha
+    enough = curve.penalty_for((1.0 - tol) * solution.objective) / lam
     bound = hull.refine_dual_norm(squares, solution.dual_norm.eta, enough=enough)
-    dual = curve.value(alpha * bound.value)
+    dual = curve.value(lam * bound.value)
     violating = squares > enough * hull.weights**2
     if not np.any(violating & ~inside):
         # No node violates alone, but some do together.

@@ -1,20 +1,51 @@
-"""Certificates: how far from the global optimum a model can be.
+"""Certificates: how far from the global optimum a model can be, and why the search ended.
 
-Lives outside the solvers: it takes a primal point (beta, b), a dual point alpha and bounds on
-the dual norm, and recomputes both objectives from the rows. Any feasible kappa gives a valid
-bound on Omega*, any alpha with sum zero a valid dual value, so nothing a solver does wrong can
-make the gap too small.
+They live outside the solvers. A certificate takes a primal point (beta, b), a dual point alpha and
+bounds on the dual norm, and both objectives are recomputed from the rows. Any feasible kappa gives
+a valid bound on Omega*, any alpha with sum zero a valid dual value, so that nothing a solver does
+wrong can make the gap too small.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from enum import Enum
 
 from hikernel.engines.protocol import FloatArray
 from hikernel.losses import DualCurve, Loss
+from hikernel.reduced import Status
 
-__all__ = ["Certificate", "DualPoint"]
+__all__ = ["Certificate", "DualPoint", "StopReason"]
+
+
+class StopReason(Enum):
+    """Why a search ended; the value is a sentence, with a remedy where one is needed."""
+
+    NO_VIOLATION = "No kernel outside the hull violates the optimality conditions."
+    WHOLE_TAIL = "All kernels outside the hull are bounded at once, by one sum over them."
+    BOUNDED = "Every kernel outside the hull is bounded."
+    OWN_SCORES = "Every kernel outside the hull is bounded by its own score."
+    NOT_BOUNDED = (
+        "The kernels outside were not bounded: not asked for, or too many rows to do it unasked; "
+        'certify="exact" does it at a cost quadratic in the rows, certify="statistical" linear.'
+    )
+    MAX_KERNELS = "The search stopped at max_kernels; raise it or alpha."
+    MAX_EXPLORED = (
+        "The proof stopped at the number of kernels that it may look at; raise alpha, or limit "
+        "max_order."
+    )
+    SEARCH_TIME = "The search ran out of its time budget."
+    PROOF_TIME = "The proof ran out of its time budget."
+    UNFINISHED = "The search has not ended yet."
+
+    @property
+    def sentence(self) -> str:
+        """What happened, and what to do about it."""
+        return str(self.value)
+
+    def __str__(self) -> str:
+        return self.sentence
 
 
 @dataclass(frozen=True)
@@ -34,8 +65,9 @@ class Certificate:
         "statistical": it covers every kernel with probability ``confidence`` at least, over the
         random draws of the bound (not over the data).
         "none": the kernels outside the hull were not bounded; only the trivial bound 0 stands.
-    reason : str
-        Why the search stopped.
+    reason : StopReason or Status
+        Why the search stopped; ``reason.sentence`` says it in words. A Status where the solver
+        did not reach its tolerance.
     n_vertices : int
         Kernels in the graph, a Python int.
     n_explored : int
@@ -52,7 +84,7 @@ class Certificate:
     dual_bound: float
     tol: float
     kind: str
-    reason: str
+    reason: StopReason | Status
     n_vertices: int
     n_explored: int
     n_kernels: int
@@ -83,15 +115,16 @@ class Certificate:
         """Return the certificate in plain words."""
         graph = f"The graph has {_count(self.n_vertices)} kernels"
         looked = f"{self.n_explored} were looked at, {self.n_kernels} entered the problem"
+        why = self.reason.sentence
         if self.kind == "none":
             proof = (
                 "The kernels outside the problem were not bounded, so nothing is proven beyond "
-                f"the trivial bound. {self.reason}"
+                f"the trivial bound. {why}"
             )
         elif self.relative_gap > 0.5:
             proof = (
                 f"Next to nothing is proven: the bound lies {100 * self.relative_gap:.3g} % below "
-                f"this model's objective (asked for: {100 * self.tol:.2g} %). {self.reason}"
+                f"this model's objective (asked for: {100 * self.tol:.2g} %). {why}"
             )
         elif self.certified:
             how = "Proven"
@@ -105,7 +138,7 @@ class Certificate:
             proof = (
                 f"Proven only that no choice has an objective more than "
                 f"{100 * self.relative_gap:.2g} % below this model's "
-                f"(asked for: {100 * self.tol:.2g} %). {self.reason}"
+                f"(asked for: {100 * self.tol:.2g} %). {why}"
             )
         if self.refit is not None:
             proof += (
@@ -129,18 +162,18 @@ class DualPoint:
 
     Attributes
     ----------
-    alpha : ndarray of shape (n,) or (n, k)
-        omega_i r_i / lambda, of sum zero in every output.
+    dual_coef : ndarray of shape (n,) or (n, k)
+        alpha_i = omega_i r_i / lambda, of sum zero in every output.
     curve : DualCurve
         The loss part of the dual objective along multiples of alpha; the best multiple is used
         throughout.
-    strength : float
+    lam : float
         lambda.
     """
 
-    alpha: FloatArray
+    dual_coef: FloatArray
     curve: DualCurve
-    strength: float
+    lam: float
 
     @classmethod
     def of(
@@ -149,16 +182,16 @@ class DualPoint:
         y: FloatArray,
         residuals: FloatArray,
         row_weights: FloatArray,
-        strength: float,
+        lam: float,
     ) -> DualPoint:
         """Make the point from residuals of weighted sum zero, inside the loss's dual domain."""
-        alpha = (row_weights * residuals.T).T / strength
-        return cls(alpha, loss.dual_curve(y, residuals, row_weights), strength)
+        dual_coef = (row_weights * residuals.T).T / lam
+        return cls(dual_coef, loss.dual_curve(y, residuals, row_weights), lam)
 
     def value(self, dual_norm: float) -> float:
         """Return the dual objective for a bound on Omega*(alpha)^2; never below zero."""
-        return self.curve.value(self.strength * dual_norm)
+        return self.curve.value(self.lam * dual_norm)
 
     def dual_norm_for(self, value: float) -> float:
         """Return the largest Omega*^2 at which the dual objective still reaches ``value``."""
-        return self.curve.penalty_for(value) / self.strength
+        return self.curve.penalty_for(value) / self.lam

@@ -1,80 +1,69 @@
-"""The search of graphs whose nodes can be scored one and all: general DAGs, and strings.
+"""The search of graphs all of whose nodes can be scored: general DAGs, and strings.
 
-A round solves on J and asks the graph for every node with |a_w|^2 / d_w^2 above the level that the
-tolerance allows (``explore``: all nodes of a finite DAG, branch and bound where children are made
-on demand). They bring their hulls. When none is left, kappa_ww = 1 bounds everything outside J: the
-certificate is exact, and costs no more than the last round did.
+A round solves on J and asks the graph for every node with |a_w|^2 / d_w^2 above the threshold that
+the tolerance allows (``explore``: all nodes of a finite DAG, branch and bound where children are
+made on demand). They bring their hulls. When none is left, kappa_ww = 1 bounds everything outside
+J: the certificate is exact, and costs no more than the last round did.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import cast
 
-import numpy as np
+from hikernel.engines.protocol import Vertex
+from hikernel.graphs import ExplicitGraph
+from hikernel.search.certificate import StopReason
+from hikernel.search.growth import (
+    HullSearch,
+    SearchResult,
+    SearchSettings,
+    SearchStart,
+    StepCallback,
+    TailBound,
+)
+from hikernel.search.objective import Objective, SolvedHull
 
-from hikernel.engines.protocol import FloatArray, Vertex
-from hikernel.graphs.exploration import Exploration
-from hikernel.reduced import WarmStart
-from hikernel.search.growth import HullSearch, TailBound
-from hikernel.search.problem import Budget, HullProblem, SupportsHulls
-from hikernel.search.state import SearchResult, SolvedHull, StepCallback
-
-__all__ = ["SupportsExplore", "explicit_search"]
-
-
-class SupportsExplore(SupportsHulls, Protocol):
-    """A graph whose nodes can be scored one and all."""
-
-    def explore(
-        self, engine: Any, alpha: FloatArray, level: float, max_nodes: int | None
-    ) -> Exploration:
-        """Return the nodes with |a_w|^2 / d_w^2 above a level, and a bound on all others."""
-        ...
-
-    def strongest(self, engine: Any, alpha: FloatArray) -> Vertex:
-        """Return the node with the largest |a_w| over the weight of its ancestors."""
-        ...
+__all__ = ["explicit_search"]
 
 
 def explicit_search(
-    problem: HullProblem,
+    objective: Objective,
+    lam: float,
+    settings: SearchSettings,
     *,
-    tol: float,
-    budget: Budget,
     callback: StepCallback | None = None,
-    start: tuple[Sequence[Vertex], WarmStart] | None = None,
+    start: SearchStart | None = None,
 ) -> SearchResult:
-    """Search a graph whose nodes can be scored one and all.
+    """Search a graph all of whose nodes can be scored.
 
     Parameters
     ----------
-    problem : HullProblem
-        Rows, target, lambda, and a graph that :class:`SupportsExplore`.
-    tol : float
-        Relative duality gap to reach.
-    budget : Budget
-        What it may cost.
+    objective : Objective
+        Rows, target and loss, and a graph that is an :class:`~hikernel.graphs.ExplicitGraph`.
+    lam : float
+        lambda.
+    settings : SearchSettings
+        Tolerance and what the search may cost; every node is bounded, whatever ``certify`` says.
     callback : callable, optional
         Called with every :class:`SearchStep`.
-    start : tuple of (nodes, WarmStart), optional
+    start : SearchStart, optional
         Hull and solution of a neighbouring problem.
     """
-    return _Explicit(problem, tol, budget, callback).run(start)
+    return _ExplicitSearch(objective, lam, settings, callback).run(start)
 
 
-class _Explicit(HullSearch[HullProblem]):
-    def run(self, start: tuple[Sequence[Vertex], WarmStart] | None) -> SearchResult:
+class _ExplicitSearch(HullSearch[Objective]):
+    def run(self, start: SearchStart | None) -> SearchResult:
         """Grow J until nothing violates."""
-        nodes, warm = (self._first(), None) if start is None else (list(start[0]), start[1])
-        solved = self._solve(self._problem.reduced(nodes), warm)
+        nodes, warm = (self._first(), None) if start is None else (start.nodes, start.warm)
+        solved = self._solve(self._objective.reduced(nodes), warm)
         while True:
             bound = self._bound(solved)
             self._report(solved, bound)
             if not solved.solution.status.ok:
-                return self._result(solved, bound, solved.solution.status.sentence)
+                return self._result(solved, bound, solved.solution.status)
             if not bound.violators:
-                return self._result(solved, bound, "")
+                return self._result(solved, bound, None)
             reason = self._exhausted(solved)
             if reason:
                 return self._result(solved, bound, reason)
@@ -82,34 +71,32 @@ class _Explicit(HullSearch[HullProblem]):
 
     def _first(self) -> list[Vertex]:
         """Return the hull of the node that the best constant's scores single out."""
-        problem: Any = self._problem
-        dual = problem.measure([], np.zeros((0, *problem.y.shape[1:]))).dual
-        node = problem.graph.strongest(problem.engine, dual.alpha)
-        nodes = sorted(problem.graph.hull([node]), key=problem.graph.depth)
-        return nodes[: self._budget.max_kernels]
+        objective, graph = self._objective, self._objective.graph
+        dual = objective.null_dual(self._lam)
+        node = graph.strongest(objective.engine, dual.dual_coef)
+        return sorted(graph.hull([node]), key=graph.sort_key)[: self._settings.max_kernels]
 
     def _bound(self, solved: SolvedHull) -> TailBound:
         """Bound everything outside J, and name what violates."""
-        graph: Any = self._problem.graph
-        most = self._budget.max_explored
-        found = graph.explore(self._problem.engine, solved.dual.alpha, solved.level, most)
+        graph = cast(ExplicitGraph, self._objective.graph)
+        threshold = solved.threshold
+        found = graph.explore(
+            self._objective.engine, solved.dual.dual_coef, threshold, self._settings.max_explored
+        )
         inside = set(solved.problem.nodes)
-        loud = {node: score for node, score in found.loud.items() if node not in inside}
-        violators = self._unsettled(solved, loud)
-        value = found.quiet
+        outside = {node: score for node, score in found.violators.items() if node not in inside}
+        violators = self._unsettled(solved, outside)
+        value = found.rest
         if violators:
             # kappa_ww = 1 outside J: each node is bounded by its own score.
-            value = max(value, *loud.values())
-        elif loud:
-            value = max(value, self._shared_bound(solved, self._outside(solved, list(loud))))
+            value = max(value, *outside.values())
+        elif outside:
+            value = max(value, self._shared_bound(solved, self._outside(solved, list(outside))))
+        all_known = found.rest <= threshold
         return TailBound(
             value=value,
             kind="exact",
-            reason=(
-                "Every kernel outside the hull is bounded by its own score."
-                if found.quiet <= solved.level
-                else f"The proof may explore {most} kernels at most."
-            ),
+            reason=StopReason.OWN_SCORES if all_known else StopReason.MAX_EXPLORED,
             n_explored=max(0, found.n_explored - len(inside)),
             violators=violators,
         )

@@ -17,12 +17,18 @@ import numpy as np
 
 from hikernel.engines.protocol import Node
 from hikernel.graphs import ROOT
-from hikernel.reduced import WarmStart
-from hikernel.search.bound import bound_tail
-from hikernel.search.growth import HullSearch, TailBound
-from hikernel.search.problem import Budget, Certify, SearchProblem
-from hikernel.search.screen import PairScreen
-from hikernel.search.state import SearchResult, SolvedHull, StepCallback
+from hikernel.reduced import Status
+from hikernel.search.certificate import StopReason
+from hikernel.search.growth import (
+    HullSearch,
+    SearchResult,
+    SearchSettings,
+    SearchStart,
+    StepCallback,
+    TailBound,
+)
+from hikernel.search.objective import GridObjective, SolvedHull
+from hikernel.search.tail import TailSearch
 
 __all__ = ["lookahead_search"]
 
@@ -36,62 +42,54 @@ _MOST_VIOLATORS = 5000
 
 
 def lookahead_search(
-    problem: SearchProblem,
+    objective: GridObjective,
+    lam: float,
+    settings: SearchSettings,
     *,
-    tol: float,
-    budget: Budget,
-    certify: Certify = "auto",
     callback: StepCallback | None = None,
-    start: tuple[Sequence[Node], WarmStart] | None = None,
+    start: SearchStart | None = None,
 ) -> SearchResult:
     """Search the graph, looking ahead.
 
     Parameters
     ----------
-    problem : SearchProblem
-        Rows, graph, target and lambda.
-    tol : float
-        Relative duality gap to reach.
-    budget : Budget
-        What it may cost.
-    certify : {"auto", "exact", "statistical", "none"}
-        How the tail is bounded.
+    objective : GridObjective
+        Rows, graph, target and loss.
+    lam : float
+        lambda.
+    settings : SearchSettings
+        Tolerance, what the search may cost, and how the tail is bounded.
     callback : callable, optional
         Called with every :class:`SearchStep`.
-    start : tuple of (nodes, WarmStart), optional
+    start : SearchStart, optional
         Hull and solution of a neighbouring problem.
     """
-    return _Lookahead(problem, tol, budget, certify, callback).run(start)
+    return _Lookahead(objective, lam, settings, callback).run(start)
 
 
-class _Lookahead(HullSearch[SearchProblem]):
+class _Lookahead(HullSearch[GridObjective]):
     def __init__(
         self,
-        problem: SearchProblem,
-        tol: float,
-        budget: Budget,
-        certify: Certify,
+        objective: GridObjective,
+        lam: float,
+        settings: SearchSettings,
         callback: StepCallback | None,
     ) -> None:
-        super().__init__(problem, tol, budget, callback)
-        self._mode = problem.tail_mode(certify)
-        self._pairs = problem.engine.level_pairs
-        self._pair_weights = np.array([problem.graph.weight((pair,)) for pair in self._pairs])
-        work, n_levels = problem.engine.score_work, len(self._pairs)
-        self._screen = problem.screen or PairScreen(problem.engine, problem.graph)
+        super().__init__(objective, lam, settings, callback)
+        self._mode = objective.tail_mode(settings.certify)
+        self._pairs = objective.engine.level_pairs
+        self._pair_weights = np.array([objective.graph.weight((pair,)) for pair in self._pairs])
         # Pairs at level 1, from which products of three without any strong parent are seen.
         firsts = [pair for pair in self._pairs if pair[1] == 1]
-        n_triples = work * n_levels * len(firsts) * (len(firsts) - 1) // 2
+        n_products = len(self._pairs) * len(firsts) * (len(firsts) - 1) // 2
         self._level_one_pairs: list[Node] = []
-        if n_triples <= _TRIPLE_SCORES:
+        if objective.engine.score_work * n_products <= _TRIPLE_SCORES:
             self._level_one_pairs = list(itertools.combinations(firsts, 2))
 
-    def run(self, start: tuple[Sequence[Node], WarmStart] | None) -> SearchResult:
+    def run(self, start: SearchStart | None) -> SearchResult:
         """Hunt, prune, prove; begin again where the proof finds violators."""
-        problem = self._problem
-        nodes, warm = ([ROOT], None) if start is None else (list(start[0]), start[1])
-        reduced = problem.reduced(nodes)
-        solved = self._solve(reduced, warm)
+        nodes, warm = ([ROOT], None) if start is None else (start.nodes, start.warm)
+        solved = self._solve(self._objective.reduced(nodes), warm)
         solved, reason = self._hunt(solved)
         # Idle nodes leave once, before the proof: what the proof lets in afterwards stays, or the
         # two would take turns for ever.
@@ -107,11 +105,11 @@ class _Lookahead(HullSearch[SearchProblem]):
             bound = self._bound(solved, attempt)
         return self._result(solved, bound, reason)
 
-    def _hunt(self, solved: SolvedHull) -> tuple[SolvedHull, str]:
+    def _hunt(self, solved: SolvedHull) -> tuple[SolvedHull, StopReason | Status | None]:
         """Grow J until nothing that is scored violates; return why it ended early, if it did."""
         while True:
             if not solved.solution.status.ok:
-                return solved, solved.solution.status.sentence
+                return solved, solved.solution.status
             found = self._look(solved, [ROOT, *solved.problem.nodes])
             found |= self._look_at_pairs(solved)
             violators = self._unsettled(solved, found)
@@ -119,7 +117,7 @@ class _Lookahead(HullSearch[SearchProblem]):
                 violators = self._unsettled(solved, self._look(solved, self._level_one_pairs))
             self._report(solved)
             if not violators:
-                return solved, ""
+                return solved, None
             reason = self._exhausted(solved)
             if reason:
                 return solved, reason
@@ -127,13 +125,13 @@ class _Lookahead(HullSearch[SearchProblem]):
 
     def _look_at_pairs(self, solved: SolvedHull) -> dict[Node, float]:
         """Return the violators among all products of two levels, where bounds leave any."""
-        if self._problem.graph.max_order == 1:
+        if self._objective.graph.max_order == 1:
             return {}
-        alpha = solved.dual.alpha
+        screen, dual_coef = self._objective.screen, solved.dual.dual_coef
         largest: dict[Node, float] = {}
-        prefixes = self._screen.open_prefixes(alpha, solved.level)
+        prefixes = screen.open_prefixes(dual_coef, solved.threshold)
         found = self._look(solved, prefixes, largest)
-        self._screen.update(alpha, prefixes, np.array([largest[prefix] for prefix in prefixes]))
+        screen.update(dual_coef, prefixes, np.array([largest[prefix] for prefix in prefixes]))
         return found
 
     def _look(
@@ -146,7 +144,7 @@ class _Lookahead(HullSearch[SearchProblem]):
 
         ``largest`` is filled with the largest score over the extensions of each prefix.
         """
-        limit = self._problem.graph.max_order
+        limit = self._objective.graph.max_order
         listed = [node for node in prefixes if limit is None or len(node) < limit]
         found: dict[Node, float] = {}
         for start in range(0, len(listed), _LOOK_PREFIXES):
@@ -165,16 +163,16 @@ class _Lookahead(HullSearch[SearchProblem]):
         self, solved: SolvedHull, prefixes: Sequence[Node], found: dict[Node, float]
     ) -> list[float]:
         """Add the violators among the extensions of some prefixes; return each one's largest."""
-        graph = self._problem.graph
-        squares = self._problem.engine.extension_squares(prefixes, solved.dual.alpha)
+        objective, graph = self._objective, self._objective.graph
+        squares = objective.engine.extension_squares(prefixes, solved.dual.dual_coef)
         weights = np.array([graph.weight(node) if node else 1.0 for node in prefixes])
         squares /= np.outer(weights, self._pair_weights) ** 2
-        loud = np.flatnonzero(squares.ravel() > solved.level)
-        if len(loud) > _MOST_VIOLATORS:
+        above = np.flatnonzero(squares.ravel() > solved.threshold)
+        if len(above) > _MOST_VIOLATORS:
             # Far more than a round lets in: the worst of them are enough.
-            values = squares.ravel()[loud]
-            loud = loud[np.argpartition(-values, _MOST_VIOLATORS)[:_MOST_VIOLATORS]]
-        for i, j in zip(*np.unravel_index(loud, squares.shape), strict=True):
+            values = squares.ravel()[above]
+            above = above[np.argpartition(-values, _MOST_VIOLATORS)[:_MOST_VIOLATORS]]
+        for i, j in zip(*np.unravel_index(above, squares.shape), strict=True):
             found[tuple(sorted((*prefixes[i], self._pairs[j])))] = float(squares[i, j])
         return [float(x) for x in np.fmax.reduce(squares, axis=1, initial=0.0)]
 
@@ -182,6 +180,13 @@ class _Lookahead(HullSearch[SearchProblem]):
         """Bound everything outside J."""
         if self._mode == "none":
             return TailBound.unknown()
-        return bound_tail(
-            self._problem, solved, self._budget, self._shared_bound, self._mode, attempt
-        )
+        return TailSearch(
+            self._objective,
+            solved,
+            mode=self._mode,
+            shared_bound=self._shared_bound,
+            is_late=self._is_late,
+            max_explored=self._settings.max_explored,
+            seed=self._settings.seed,
+            attempt=attempt,
+        ).run()

@@ -1,8 +1,17 @@
-"""From columns to models: training problems, models at one alpha, the path over alpha."""
+"""From a graph on its rows to models: one lambda, the path, folds, refits.
 
-from hikernel.selection.cv import CrossValidation, Fold, check_folds, cross_validate
-from hikernel.selection.model import FittedDesign, TermModel
-from hikernel.selection.path import Path, alpha_grid, compute_path
+``training`` solves for one lambda, ``lambda_path`` for many, ``folds`` scores them by
+cross-validation, ``refit`` estimates again after selection (``ridge``).
+"""
+
+from hikernel.selection.folds import CrossValidation, Fold, check_folds, cross_validate
+from hikernel.selection.lambda_path import (
+    LambdaPath,
+    PathEnd,
+    PathPoint,
+    compute_path,
+    lambda_grid,
+)
 from hikernel.selection.refit import (
     REFITS,
     Fitted,
@@ -11,23 +20,23 @@ from hikernel.selection.refit import (
     refit_is_possible,
     too_many_kernel_rows,
 )
-from hikernel.selection.training import SearchSettings, TrainingProblem
+from hikernel.selection.training import TermModel, TrainingProblem
 
 __all__ = [
     "REFITS",
     "CrossValidation",
     "Fitted",
-    "FittedDesign",
     "Fold",
-    "Path",
-    "SearchSettings",
+    "LambdaPath",
+    "PathEnd",
+    "PathPoint",
     "TermModel",
     "TrainingProblem",
-    "alpha_grid",
     "check_folds",
     "comparable_refits",
     "compute_path",
     "cross_validate",
+    "lambda_grid",
     "refit",
     "refit_is_possible",
     "too_many_kernel_rows",

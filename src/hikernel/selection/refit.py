@@ -1,17 +1,18 @@
 """Refits: estimate again after selection.
 
-Selecting and shrinking are two jobs. The alpha that selects the right terms shrinks them too much;
+Selecting and shrinking are two jobs. The lambda that selects the right terms shrinks them too much;
 so the selected terms, or the selected variables, are fitted once more with a penalty of their own.
 The certificate speaks of the convex problem that selected them.
 
 - "ridge": the terms of the hull, in the metric of the chosen zeta.
 - "unpenalised": the same without a penalty, where the terms are few and well conditioned.
-- "variables": the hull and all products of the selected variables up to a total degree, term w with
-  weight base^-degree: HKL has found which few variables matter, so that a richer model in these is
-  cheap. It does not apply where degree 3 is out of reach, as it is from 12 variables on.
+- "variables": the hull and all products of the selected variables up to a total degree, which is
+  two more than ``degree``, term w with weight 1 / d_w: HKL has found which few variables matter, so
+  that a richer model in these is cheap. Where there are too many products, the total degree is
+  lowered; the refit does not apply where degree 3 is out of reach, as it is from 12 variables on.
   As many variables interact as the graph allows (``max_order``).
 
-Strengths by leave-one-out (``ridge``). A hull without terms is refitted by its constant.
+Penalties are chosen by leave-one-out (``ridge``). A hull without terms is refitted by its constant.
 """
 
 from __future__ import annotations
@@ -21,19 +22,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
-from hikernel.bases import Basis
-from hikernel.bases.design import Design
 from hikernel.engines.kernels import KernelOperator
+from hikernel.engines.machine import one_blas_thread
 from hikernel.engines.protocol import Engine, FloatArray, Node, Vertex
-from hikernel.engines.threads import one_blas_thread
-from hikernel.graphs import Grid, node_degree
-from hikernel.losses.base import row_sums
-from hikernel.selection.model import FittedDesign, TermModel
+from hikernel.engines.rows import Blocks
+from hikernel.graphs import Design, Grid, node_degree
 from hikernel.selection.ridge import RidgeFit, fit_ridge
-from hikernel.selection.training import TrainingProblem, term_variances
+from hikernel.selection.training import TermModel, TrainingProblem, term_variances
 
 __all__ = [
     "REFITS",
@@ -48,10 +45,8 @@ _LEAST_SHARE = 1e-3
 """Share of the explained variance from which on a variable counts as selected."""
 _MOST_FEATURES = 400
 """Columns of a refit on the selected variables at most; the total degree is lowered to this."""
-_LARGEST_DEGREE = 6
 _LEAST_DEGREE = 3
-_DEFAULT_DEGREE = 4
-"""Degree of a basis that a refit may raise: the default; who asks for another means it."""
+"""Total degree of such a refit at least; below it the hull itself is the richer model."""
 _MOST_HULL_FEATURES = 1000
 """Columns of the hull, times outputs, at most: the Hessian has that many rows."""
 _SMALLEST_SQUARE = 1e-13
@@ -62,24 +57,24 @@ _ROWS_PER_FEATURE = 3
 
 @dataclass(frozen=True)
 class Fitted:
-    """A model with the bases it was fitted on.
+    """A model with the design that it predicts with.
 
     Attributes
     ----------
     model : TermModel
-        The model.
-    design : FittedDesign
+        The model that predicts.
+    design : Design
         Its bases or kernels; those of a refit on the variables reach a higher degree.
     refit : str or None
         How it was estimated after selection.
-    strength : float
-        mu of the refit's penalty (``ridge``); 0 where there is none.
+    mu : float
+        Penalty of the refit (``ridge``); 0 where there is none.
     """
 
     model: TermModel
-    design: FittedDesign
+    design: Design
     refit: str | None = None
-    strength: float = 0.0
+    mu: float = 0.0
 
 
 def refit_is_possible(problem: TrainingProblem) -> bool:
@@ -91,7 +86,8 @@ def comparable_refits(problem: TrainingProblem) -> list[str | None]:
     """Return the refits that cross-validation compares: those of variables need variables."""
     if not refit_is_possible(problem) or too_many_kernel_rows(problem):
         return [None]
-    return [None, "ridge", "variables"] if problem.bases else [None, "ridge"]
+    has_variables = problem.design.variables([]) is not None
+    return [None, "ridge", "variables"] if has_variables else [None, "ridge"]
 
 
 def too_many_kernel_rows(problem: TrainingProblem) -> bool:
@@ -135,9 +131,10 @@ def _ridge(problem: TrainingProblem, model: TermModel) -> Fitted | None:
     operator = problem.engine.kernel_operator(nodes)
     if operator is not None:
         return _kernel_ridge(problem, model, nodes, operator)
-    if int(np.sum(model.widths[kept])) > _MOST_HULL_FEATURES // _n_outputs(problem):
+    blocks = Blocks(model.widths[kept])
+    if blocks.n_columns > _MOST_HULL_FEATURES // _n_outputs(problem):
         return None
-    scales = np.repeat(np.sqrt(model.zeta[kept] / np.max(model.zeta[kept])), model.widths[kept])
+    scales = blocks.spread(np.sqrt(model.zeta[kept] / np.max(model.zeta[kept])))
     features = problem.engine.features(nodes) * scales
     fit = fit_ridge(features, problem.y, problem.engine.row_weights, problem.loss)
     return _assembled(problem, problem.design, problem.engine, nodes, scales, fit, model)
@@ -161,7 +158,7 @@ def _kernel_ridge(
     roots, vectors = np.sqrt(squares[large]), vectors[:, large]
     fit = fit_ridge(vectors * roots, problem.y, problem.engine.row_weights, problem.loss)
     dual = vectors @ (fit.coef.T / roots).T
-    scales = np.repeat(zeta, operator.widths)
+    scales = operator.blocks.spread(zeta)
     spread = replace(fit, coef=operator.coordinates(dual))
     return _assembled(problem, problem.design, problem.engine, nodes, scales, spread, model)
 
@@ -184,32 +181,24 @@ def _unpenalised(problem: TrainingProblem, model: TermModel) -> Fitted | None:
 
 
 def _variables(problem: TrainingProblem, model: TermModel) -> Fitted | None:
-    if not isinstance(problem.design, Design) or not isinstance(problem.graph, Grid):
-        return None
     chosen = selected_variables(model)
-    bases: list[Basis] = list(problem.bases)
-    for m in chosen:
-        bases[m] = _richer(bases[m])
     omega = problem.engine.row_weights
-    rich = problem.design.refitted(problem.X, bases, omega, chosen)
-    engine = rich.engine(problem.X, omega, chosen)
-    levels = {m: rich.bases[m].max_level for m in chosen}
-    most = min(_MOST_FEATURES, _MOST_HULL_FEATURES // _n_outputs(problem))
+    rich = problem.design.richer(problem.rows, omega, chosen)
+    if rich is None:
+        return None
+    levels = {m: rich.grid.max_level(m) for m in chosen}
     selected = [
-        node
-        for node, norm in zip(model.nodes, model.norms, strict=True)
-        if norm > 0.0 and all(level <= levels.get(m, 0) for m, level in node)
+        node for node in model.kept().nodes if all(level <= levels.get(m, 0) for m, level in node)
     ]
-    nodes = _products(levels, selected, engine.width, problem.graph.max_order, most)
+    most = min(_MOST_FEATURES, _MOST_HULL_FEATURES // _n_outputs(problem))
+    nodes = _products(rich.grid, levels, selected, rich.engine.width, rich.degree, most)
     if not nodes:
         return None
-    base = problem.weight_base
-    scales = np.concatenate(
-        [np.full(engine.width(node), base ** -float(node_degree(node))) for node in nodes]
-    )
-    features = engine.features(nodes) * scales
+    blocks = Blocks([rich.engine.width(node) for node in nodes])
+    scales = blocks.spread(1.0 / rich.grid.weights(nodes))
+    features = rich.engine.features(nodes) * scales
     fit = fit_ridge(features, problem.y, omega, problem.loss)
-    return _assembled(problem, rich, engine, nodes, scales, fit, model)
+    return _assembled(problem, rich.design, rich.engine, nodes, scales, fit, model)
 
 
 def _n_outputs(problem: TrainingProblem) -> int:
@@ -225,27 +214,20 @@ def selected_variables(model: TermModel) -> tuple[int, ...]:
     return tuple(sorted(m for m, part in share.items() if part > _LEAST_SHARE))
 
 
-def _richer(basis: Basis) -> Basis:
-    """Return the basis with the degree of the refit; one that was asked for is kept."""
-    degree = getattr(basis, "degree", None)
-    if degree != _DEFAULT_DEGREE:
-        return basis
-    return replace(basis, degree=_LARGEST_DEGREE)  # type: ignore[type-var]
-
-
 def _products(
+    grid: Grid,
     levels: dict[int, int],
     selected: list[Node],
     width: Callable[[Node], int],
-    max_order: int | None,
+    largest_degree: int,
     most: int,
 ) -> list[Node]:
     """Return the selected terms and the products up to the largest degree with ``most`` columns.
 
     An empty list where that is below degree 3: the hull itself is then the richer model.
     """
-    for degree in range(_LARGEST_DEGREE, _LEAST_DEGREE - 1, -1):
-        products = _up_to(levels, degree, max_order)
+    for degree in range(largest_degree, _LEAST_DEGREE - 1, -1):
+        products = _up_to(levels, degree, grid.max_order)
         if products is None:
             continue
         nodes = sorted({*products, *selected}, key=lambda node: (node_degree(node), node))
@@ -270,7 +252,7 @@ def _up_to(levels: dict[int, int], degree: int, max_order: int | None) -> list[N
 
 def _assembled(
     problem: TrainingProblem,
-    design: FittedDesign,
+    design: Design,
     engine: Engine,
     nodes: list[Vertex],
     scales: FloatArray,
@@ -279,40 +261,29 @@ def _assembled(
 ) -> Fitted:
     """Return the refitted terms as a model in the units of y."""
     coef = (scales * fit.coef.T).T
-    widths = np.array([engine.width(node) for node in nodes])
-    starts = np.concatenate([[0], np.cumsum(widths)[:-1]]).astype(np.intp)
-    blocks = np.split(coef, starts[1:])
-    variances = term_variances(engine, nodes, blocks)
+    blocks = Blocks([engine.width(node) for node in nodes])
+    operator = engine.kernel_operator(nodes)
+    squares = blocks.squares(coef) if operator is None else operator.squares(coef)
+    variances = term_variances(engine, nodes, blocks.split(coef))
     total = float(np.sum(variances))
-    shares = variances / total if total > 0.0 else variances
     known = {node: i for i, node in enumerate(model.nodes)}
     position = np.array([known.get(node, -1) for node in nodes])
     return Fitted(
         replace(
             model,
             nodes=nodes,
-            widths=widths,
+            widths=blocks.widths,
             coef=problem.scale * coef,
             intercept=np.asarray(problem.center + problem.scale * fit.intercept),
             # Terms that the convex problem did not select have no weight in it.
             eta=np.where(position >= 0, model.eta[position], 0.0),
             zeta=np.where(position >= 0, model.zeta[position], 0.0),
-            norms=problem.scale * np.sqrt(_squares(engine, nodes, coef, starts)),
-            shares=shares,
+            norms=problem.scale * np.sqrt(squares),
+            shares=variances / total if total > 0.0 else variances,
         ),
         design,
-        strength=fit.strength,
+        mu=fit.mu,
     )
-
-
-def _squares(
-    engine: Engine, nodes: list[Vertex], coef: FloatArray, starts: NDArray[np.intp]
-) -> FloatArray:
-    """Return the squared norm of each node's function, added over outputs."""
-    operator = engine.kernel_operator(nodes)
-    if operator is not None:
-        return operator.squares(coef)
-    return np.asarray(np.add.reduceat(row_sums(coef**2), starts))
 
 
 REFITS: dict[str, Callable[[TrainingProblem, TermModel], Fitted | None]] = {

@@ -1,6 +1,6 @@
-"""Ridge with its strength by leave-one-out: exact for the squared error, approximate otherwise.
+"""Ridge with its penalty by leave-one-out: exact for the squared error, approximate otherwise.
 
-With features scaled to F, weights omega of sum one and strength mu,
+With features scaled to F, weights omega of sum one and a penalty mu (which is not lambda),
 
     min over B, b of sum_i omega_i loss(y_i, b + B' F_i) + (mu/2) |B|^2,
 
@@ -33,21 +33,24 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from functools import partial
+from operator import itemgetter
 
 import numpy as np
 from scipy import linalg
 
+from hikernel.engines.numerics import backtrack
 from hikernel.engines.protocol import FloatArray
 from hikernel.losses import Loss, SquaredError
 
 __all__ = ["RidgeFit", "fit_ridge"]
 
-_STRENGTHS = np.geomspace(1e-10, 100.0, 31)
-"""Strengths tried, relative to the variance of the features."""
-_FEW_STRENGTHS = np.geomspace(1e-7, 100.0, 15)
+_PENALTIES = np.geomspace(1e-10, 100.0, 31)
+"""Values of mu that are tried, relative to the variance of the features."""
+_FEW_PENALTIES = np.geomspace(1e-7, 100.0, 15)
 """The same for losses that need Newton's method for each of them."""
 _PATIENCE = 2
-"""With several outputs, whose Hessians are large, smaller strengths are not tried after this many
+"""With several outputs, whose Hessians are large, smaller penalties are not tried after this many
 scores in a row that are worse than the best."""
 _CHUNK = 2**21
 """Numbers held at a time for the steps away from the rows: 16 MiB."""
@@ -69,15 +72,15 @@ class RidgeFit:
         B.
     intercept : ndarray of shape () or (k,)
         b; of sum zero where a common shift of the outputs changes nothing.
-    strength : float
-        mu itself, not relative to the features.
+    mu : float
+        The penalty itself, not relative to the features.
     score : float
         Weighted mean of the leave-one-out losses.
     """
 
     coef: FloatArray
     intercept: FloatArray
-    strength: float
+    mu: float
     score: float
 
 
@@ -86,9 +89,9 @@ def fit_ridge(
     y: FloatArray,
     omega: FloatArray,
     loss: Loss,
-    strength: float | None = None,
+    relative_mu: float | None = None,
 ) -> RidgeFit:
-    """Fit ridge with the strength that leave-one-out chooses.
+    """Fit ridge with the penalty that leave-one-out chooses.
 
     Parameters
     ----------
@@ -100,17 +103,17 @@ def fit_ridge(
         Weights of sum one.
     loss : Loss
         A smooth one.
-    strength : float, optional
-        Strength in place of leave-one-out, relative to the mean variance of the features; 0 for
+    relative_mu : float, optional
+        mu in place of leave-one-out, relative to the mean variance of the features; 0 for
         no penalty (of all such fits the one of least norm, where there are several).
     """
     if isinstance(loss, SquaredError) and y.ndim == 1:
-        return _squared(features, y, omega, strength)
-    return _general(features, y, omega, loss, strength)
+        return _squared(features, y, omega, relative_mu)
+    return _general(features, y, omega, loss, relative_mu)
 
 
 def _squared(
-    features: FloatArray, y: FloatArray, omega: FloatArray, strength: float | None
+    features: FloatArray, y: FloatArray, omega: FloatArray, relative_mu: float | None
 ) -> RidgeFit:
     means = omega @ features
     features -= means
@@ -126,13 +129,13 @@ def _squared(
     # tiny where the fit interpolates, and a difference of large numbers would be noise.
     outside = target - left @ along
     free = np.maximum(1.0 - omega - np.sum(left_squares, axis=1), 0.0)
-    strengths = unit * (_STRENGTHS if strength is None else np.array([strength]))
-    lost = strengths / (squares[:, None] + strengths)
+    penalties = unit * (_PENALTIES if relative_mu is None else np.array([relative_mu]))
+    lost = penalties / (squares[:, None] + penalties)
     residuals = outside[:, None] + left @ (lost * along[:, None])
     residuals /= np.maximum(free[:, None] + left_squares @ lost, _LEAST_FREE)
     scores = 0.5 * np.sum(residuals**2, axis=0)
     best = int(np.argmin(scores))
-    mu = float(strengths[best])
+    mu = float(penalties[best])
     coef = vectors @ (np.sqrt(squares) * along / (squares + mu))
     return RidgeFit(coef, np.asarray(center - means @ coef), mu, float(scores[best]))
 
@@ -156,7 +159,7 @@ def _decomposed(features: FloatArray) -> tuple[FloatArray, FloatArray, FloatArra
 
 
 def _general(
-    features: FloatArray, y: FloatArray, omega: FloatArray, loss: Loss, strength: float | None
+    features: FloatArray, y: FloatArray, omega: FloatArray, loss: Loss, relative_mu: float | None
 ) -> RidgeFit:
     n, size = features.shape
     means = omega @ features
@@ -164,11 +167,11 @@ def _general(
     unit = float(np.sum(omega @ features**2)) / max(size, 1)
     shape, y = y.shape[1:], y.reshape(n, -1)
     outputs = _contrasts(y.shape[1]) if loss.shift_invariant else np.eye(y.shape[1])
-    problem = _Problem(np.hstack([features, np.ones((n, 1))]), y, omega, loss, outputs)
+    problem = _RidgeObjective(np.hstack([features, np.ones((n, 1))]), y, omega, loss, outputs)
     theta = np.zeros((size + 1, outputs.shape[1]))
     theta[-1] = loss.intercept(y, np.zeros(y.shape), omega) @ outputs
     best: RidgeFit | None = None
-    grid = _FEW_STRENGTHS if strength is None else np.array([strength])
+    grid = _FEW_PENALTIES if relative_mu is None else np.array([relative_mu])
     worse = 0
     for mu in unit * grid[::-1]:
         penalty = np.full((size + 1, 1), max(float(mu), 1e-12 * unit, _TINY))
@@ -201,7 +204,7 @@ def _contrasts(k: int) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class _Problem:
+class _RidgeObjective:
     """The objective in theta of shape (R + 1, outputs), the intercepts in its last row.
 
     Its Hessian is laid out one output after the other.
@@ -225,26 +228,25 @@ class _Problem:
     def minimise(self, penalty: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the minimiser and the Cholesky factor of the Hessian there."""
 
-        def value(theta: FloatArray) -> float:
-            losses = self.loss.value(self.y, self.predict(theta))
-            return float(self.omega @ losses) + 0.5 * float(np.sum(penalty * theta**2))
+        def stepped(theta: FloatArray, step: FloatArray, length: float) -> tuple[FloatArray, float]:
+            after = theta - length * step
+            losses = self.loss.value(self.y, self.predict(after))
+            penalised = 0.5 * float(np.sum(penalty * after**2))
+            return after, float(self.omega @ losses) + penalised
 
-        before = value(theta)
+        _, before = stepped(theta, theta, 0.0)
         for _ in range(_NEWTON_STEPS):
             first, second = self.derivatives(self.predict(theta))
             slope = self.design.T @ (self.omega[:, None] * first) + penalty * theta
             factor = self._factor(second, penalty)
             step = linalg.cho_solve((factor, True), slope.T.ravel(), check_finite=False)
             step = step.reshape(slope.T.shape).T
-            length = 1.0
-            while length > 1e-8:
-                after = value(theta - length * step)
-                if after <= before - 1e-4 * length * float(np.sum(slope * step)):
-                    break
-                length *= 0.5
-            else:
+            descent = -float(np.sum(slope * step))
+            found = backtrack(partial(stepped, theta, step), itemgetter(1), before, descent)
+            if found is None:
                 break
-            theta, gain, before = theta - length * step, before - after, after
+            (theta, after), _ = found
+            gain, before = before - after, after
             if gain <= 1e-10 * max(before, 1e-300):
                 break
         return theta, factor

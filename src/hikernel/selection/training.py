@@ -1,209 +1,229 @@
-"""A training problem: data and graph, made once, solved for any alpha."""
+"""A graph on its training rows, made once and solved for any lambda; and the models it gives.
+
+Models are in the units of y. The target is standardised before it is solved for, which leaves
+lambda as it is.
+"""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hikernel.bases import Basis
-from hikernel.bases.design import Design
-from hikernel.engines import Engine
-from hikernel.engines.protocol import FloatArray, GridEngine, Vertex
-from hikernel.engines.threads import one_blas_thread
-from hikernel.graphs import ROOT, Grid, TrainingRows, geometric_weights, take
-from hikernel.losses import Loss
-from hikernel.reduced import WarmStart
+from hikernel.bases import Standardizer
+from hikernel.engines.machine import one_blas_thread
+from hikernel.engines.protocol import Engine, FloatArray, Vertex
+from hikernel.engines.rows import Blocks, normalised
+from hikernel.graphs import Design, GraphSource, SearchGraph, take
+from hikernel.losses import Loss, SquaredError
+from hikernel.reduced import Status, WarmStart
 from hikernel.search import (
-    Budget,
-    HullProblem,
-    SearchProblem,
+    SEARCHES,
+    Certificate,
+    Objective,
     SearchResult,
-    explicit_search,
-    lookahead_search,
-    paper_search,
+    SearchSettings,
+    SearchStart,
+    StepCallback,
 )
-from hikernel.search.problem import Certify
-from hikernel.search.screen import PairScreen
-from hikernel.search.state import StepCallback
-from hikernel.selection.model import FittedDesign, TermModel
-from hikernel.selection.units import target_units
 
-__all__ = ["SearchName", "SearchSettings", "TrainingProblem", "term_variances"]
+if TYPE_CHECKING:
+    import pandas as pd
 
-SearchName = Literal["lookahead", "paper"]
+__all__ = ["TermModel", "TrainingProblem", "target_units", "term_variances"]
 
 _ONE_THREAD = 200_000
-"""Rows times one-variable levels up to which one BLAS thread is as fast as two."""
+"""Rows times nodes that are scored together, up to which one BLAS thread is as fast as two."""
 
 _IDLE = 1e-26
 """Variance of a term, in units of y, that is nothing but rounding."""
 
 
+class KeptTerms(NamedTuple):
+    """Terms with a coefficient: nodes, their coefficients, and where they stand in the hull."""
+
+    nodes: list[Vertex]
+    blocks: list[FloatArray]
+    positions: NDArray[np.intp]
+
+
 @dataclass(frozen=True)
-class SearchSettings:
-    """How to search.
+class TermModel:
+    """f(x) = intercept + sum_w <coef_w, Phi_w(x)>.
 
     Attributes
     ----------
-    search : {"lookahead", "paper"}
-        The rule.
-    tol : float
-        Relative duality gap to reach.
-    max_kernels : int
-        Largest hull that is solved.
-    certify : {"auto", "exact", "statistical", "none"}
-        How the tail is bounded.
-    time_budget : float or None
-        Seconds after which the search ends with what it has.
-    seed : int
-        Of the draws behind statistical bounds.
+    lam : float
+        lambda.
+    nodes : list of nodes
+        The selected hull.
+    widths : ndarray of shape (m,)
+        Feature columns of each node.
+    coef : ndarray of shape (R,) or (R, k)
+        Coefficients, blocks in the order of the nodes.
+    intercept : ndarray of shape () or (k,)
+        b.
+    dual_coef : ndarray of shape (n,) or (n, k)
+        Dual variables of the training rows.
+    eta, zeta, norms, shares : ndarray of shape (m,)
+        Variational weights, norm of the coefficients, share of the explained variance.
+    certificate : Certificate
+        What is proven.
+    history : list of Certificate
+        The certificate of every step of the search.
+    status : Status
+        How the last reduced solve ended.
     """
 
-    search: SearchName = "lookahead"
-    tol: float = 1e-3
-    max_kernels: int = 600
-    certify: Certify = "auto"
-    time_budget: float | None = None
-    seed: int = 0
+    lam: float
+    nodes: list[Vertex]
+    widths: NDArray[np.intp]
+    coef: FloatArray
+    intercept: FloatArray
+    dual_coef: FloatArray
+    eta: FloatArray
+    zeta: FloatArray
+    norms: FloatArray
+    shares: FloatArray
+    certificate: Certificate
+    history: list[Certificate]
+    status: Status
+
+    @property
+    def n_terms(self) -> int:
+        """Number of terms with a coefficient."""
+        return int(np.count_nonzero(self.norms > 0.0))
+
+    def kept(self) -> KeptTerms:
+        """Return the terms with a coefficient, those that predictions are made of."""
+        positions = np.flatnonzero(self.norms > 0.0)
+        blocks = Blocks(self.widths).split(self.coef)
+        nodes = [self.nodes[i] for i in positions]
+        return KeptTerms(nodes, [blocks[i] for i in positions], positions)
+
+    def frame(self, design: Design) -> pd.DataFrame:
+        """Return a data frame with a row per node."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            design.terms(self.nodes)
+            | {
+                "width": self.widths,
+                "eta": self.eta,
+                "zeta": self.zeta,
+                "norm": self.norms,
+                "share": self.shares,
+            }
+        )
+
+    def predict(self, design: Design, rows: Any) -> FloatArray:
+        """Return f(x) for rows as the design takes them: (n,) or (n, k).
+
+        Raises
+        ------
+        ValueError
+            Where a row is so far from the training data that f overflows.
+        """
+        kept = self.kept()
+        coef = np.concatenate([self.coef[:0], *kept.blocks])
+        with np.errstate(over="ignore", invalid="ignore"):
+            out = design.predict(kept.nodes, coef, rows) + self.intercept
+        if not np.all(np.isfinite(out)):
+            row = int(np.argwhere(~np.isfinite(out))[0, 0])
+            raise ValueError(
+                f"Row {row} of X lies so far outside the training data that its prediction "
+                "overflows; check its units, or clip X to the range of the training data."
+            )
+        return np.asarray(out)
 
 
 @dataclass(frozen=True)
 class TrainingProblem:
-    """Fitted features, graph and rows; y with a scale is standardised, which leaves alpha as it is.
+    """A graph on its rows, with a target of location zero and scale one where the loss has a scale.
 
     Attributes
     ----------
-    design : FittedDesign
-        The fitted bases, or the kernels of a graph.
-    graph : Grid or SupportsExplore
-        A grid, or a graph whose nodes can be scored one and all.
+    design : Design
+        The graph, fitted to the rows.
     engine : Engine
         The rows of positive weight.
     y : ndarray of shape (n_used,) or (n_used, k)
-        Target: of location zero and scale one where the loss has a scale.
+        Target.
     loss : Loss
         The loss.
     center, scale : float
         y in its own units is center + scale y.
     used : ndarray of bool of shape (n,)
         Rows of positive weight.
-    X : ndarray of shape (n_used, p), or TrainingRows
+    rows : Any
         These rows, as the design takes them.
-    bases : tuple of Basis
-        The bases before they were fitted; none for other graphs than a grid of bases.
-    weight_base : float
-        Factor by which the weights of a grid of bases grow from level to level.
     """
 
-    design: FittedDesign
-    graph: Any
+    design: Design
     engine: Engine
     y: FloatArray
     loss: Loss
     center: float
     scale: float
     used: NDArray[np.bool_]
-    X: Any
-    bases: tuple[Basis, ...] = ()
-    weight_base: float = 1.0
+    rows: Any
 
     @classmethod
     def make(
-        cls,
-        X: FloatArray,
-        y: FloatArray,
-        weights: FloatArray,
-        bases: Sequence[Basis],
-        loss: Loss,
-        *,
-        max_order: int | None,
-        weight_base: float,
-        root_weight: float,
+        cls, source: GraphSource, rows: Any, y: FloatArray, weights: FloatArray, loss: Loss
     ) -> TrainingProblem:
-        """Fit the bases and lay out the rows.
+        """Fit a graph and lay out its rows.
 
         Parameters
         ----------
-        X : ndarray of shape (n, p)
-            Finite numbers.
-        y : ndarray of shape (n,) or (n, k)
-            Target.
-        weights : ndarray of shape (n,)
-            Zero or positive.
-        bases : sequence of Basis
-            One per column.
-        loss : Loss
-            The loss; y must be in its domain.
-        max_order : int or None
-            How many variables may interact.
-        weight_base, root_weight : float
-            Weights of the graph.
-        """
-        # Fitting is all short vector products, which threads only slow down.
-        with one_blas_thread():
-            design = Design.fit(X, bases, weights)
-        if max_order is not None and not all(basis.constant_level for basis in design.bases):
-            raise ValueError(
-                "max_order needs bases with a constant level 0: without one every term contains "
-                "every variable. Pass constant_level=True to the basis, or give it by name."
-            )
-        used = weights > 0
-        loss.check_target(y[used])
-        center, scale = target_units(y[used], weights[used], loss)
-        return cls(
-            design=design,
-            graph=Grid(geometric_weights(design.max_levels, weight_base), root_weight, max_order),
-            engine=design.engine(X[used], weights[used]),
-            y=(y[used] - center) / scale,
-            loss=loss,
-            center=center,
-            scale=scale,
-            used=used,
-            X=X[used],
-            bases=tuple(bases),
-            weight_base=weight_base,
-        )
-
-    @classmethod
-    def of_graph(
-        cls, source: Any, rows: Any, y: FloatArray, weights: FloatArray, loss: Loss
-    ) -> TrainingProblem:
-        """Lay out the rows of a graph of kernels.
-
-        Parameters
-        ----------
-        source : KernelGraph or another of :mod:`hikernel.graphs`
-            The graph.
+        source : GraphSource
+            The graph, or the columns of a table as one.
         rows : Any
             The rows as its ``read`` returns them.
         y : ndarray of shape (n,) or (n, k)
             Target.
         weights : ndarray of shape (n,)
-            Zero or positive.
+            Zero or positive; rows of weight zero are left out.
         loss : Loss
             The loss; y must be in its domain.
         """
         used = weights > 0
-        loss.check_target(y[used])
-        center, scale = target_units(y[used], weights[used], loss)
-        design = source.fit(rows if np.all(used) else take(rows, np.flatnonzero(used)))
+        y = y[used]
+        loss.check_target(y)
+        center, scale = target_units(y, weights[used], loss)
+        if not 1e-152 <= scale <= 1e152:
+            raise ValueError(
+                f"y has a standard deviation of {scale:.3g}, whose square leaves the range of "
+                "floating point numbers; rescale y, for example by its standard deviation."
+            )
+        seen = rows if np.all(used) else take(rows, np.flatnonzero(used))
+        design = source.fit(seen, weights[used])
+        laid_out = design.training_rows(seen)
         return cls(
             design=design,
-            graph=design.graph,
-            engine=design.engine(weights[used]),
-            y=(y[used] - center) / scale,
+            engine=design.engine(laid_out, weights[used]),
+            y=(y - center) / scale,
             loss=loss,
             center=center,
             scale=scale,
             used=used,
-            X=TrainingRows(np.arange(int(np.sum(used)))),
+            rows=laid_out,
         )
+
+    @property
+    def graph(self) -> SearchGraph:
+        """The graph that is searched."""
+        return self.design.graph
+
+    @cached_property
+    def objective(self) -> Objective:
+        """The problem on the whole graph."""
+        rule = SEARCHES[self.graph.searches[0]]
+        return rule.objective(self.engine, self.graph, self.y, self.loss)
 
     def subset(self, rows: NDArray[np.intp]) -> TrainingProblem:
         """Return the problem of some of the rows (positions among those used).
@@ -217,106 +237,39 @@ class TrainingProblem:
             engine=self.engine.subset(rows),
             y=self.y[rows],
             used=np.ones(len(rows), dtype=bool),
-            X=self.X[rows],
+            rows=self.rows[rows],
         )
 
     def solve(
         self,
-        alpha: float,
+        lam: float,
         settings: SearchSettings,
         *,
-        start: tuple[Sequence[Vertex], WarmStart] | None = None,
+        start: TermModel | None = None,
         callback: StepCallback | None = None,
     ) -> TermModel:
-        """Search for one alpha.
+        """Search for one lambda.
 
         Parameters
         ----------
-        alpha : float
+        lam : float
             lambda.
         settings : SearchSettings
             How to search.
-        start : tuple of (nodes, WarmStart), optional
-            Hull and solution of a neighbouring alpha (look-ahead only).
+        start : TermModel, optional
+            The model of a neighbouring lambda.
         callback : callable, optional
             Called with every step of the search.
         """
-        with one_blas_thread(self._is_small()):
-            if isinstance(self.graph, Grid):
-                result = self._search_grid(alpha, settings, start, callback)
-            else:
-                problem = HullProblem(self.engine, self.graph, self.y, alpha, self.loss)
-                result = explicit_search(
-                    problem,
-                    tol=settings.tol,
-                    budget=_budget(settings),
-                    callback=callback,
-                    start=start,
-                )
-        return self._model(alpha, result)
-
-    def _search_grid(
-        self,
-        alpha: float,
-        settings: SearchSettings,
-        start: tuple[Sequence[Vertex], WarmStart] | None,
-        callback: StepCallback | None,
-    ) -> SearchResult:
-        problem = SearchProblem(
-            self._grid_engine,
-            self.graph,
-            self.y,
-            alpha,
-            self.loss,
-            seed=settings.seed,
-            screen=self._screen,
-        )
-        if settings.search == "paper":
-            return paper_search(
-                problem,
-                tol=settings.tol,
-                max_kernels=settings.max_kernels,
-                certify=settings.certify,
-                callback=callback,
-            )
-        return lookahead_search(
-            problem,
-            tol=settings.tol,
-            budget=_budget(settings),
-            certify=settings.certify,
-            callback=callback,
-            start=start,
-        )
-
-    @property
-    def _grid_engine(self) -> GridEngine:
-        return cast(GridEngine, self.engine)
-
-    def _is_small(self) -> bool:
-        """Whether one BLAS thread is as fast as two."""
-        if isinstance(self.graph, Grid):
-            return self.engine.n_rows * len(self._grid_engine.level_pairs) <= _ONE_THREAD
-        n_vertices = int(min(self.graph.n_vertices, _ONE_THREAD))
-        return self.engine.n_rows * n_vertices <= _ONE_THREAD
-
-    def strongest(self, weighted: FloatArray) -> tuple[Vertex, float] | None:
-        """Return the node with the largest score over the weight D of its ancestors, and D.
-
-        On a grid of nodes of one variable; None where there is none, or nothing to score.
-        """
-        graph = self.graph
-        if not np.any(weighted):
-            return None
-        if not isinstance(graph, Grid):
-            node = graph.strongest(self.engine, weighted)
-        else:
-            pairs = self._grid_engine.level_pairs
-            if not pairs:
-                return None
-            squares = self._grid_engine.extension_squares([ROOT], weighted)[0]
-            totals = np.array([np.sum(graph.weights(graph.ancestors((pair,)))) for pair in pairs])
-            node = (pairs[int(np.argmax(squares / totals**2))],)
-        return node, float(np.sum(graph.weights(graph.ancestors(node))))
+        known = self.graph.searches
+        search = SEARCHES[settings.search if settings.search in known else known[0]]
+        begin = None
+        if start is not None:
+            begin = SearchStart(start.nodes, WarmStart(start.eta, start.coef / self.scale))
+        few = self.engine.n_rows * self.graph.n_scored(self.engine) <= _ONE_THREAD
+        with one_blas_thread(few):
+            result = search.run(self.objective, lam, settings, callback=callback, start=begin)
+        return self._model(lam, result)
 
     def null_prediction(self, smoothing: float) -> FloatArray:
         """Return the best constant prediction, of the shape of y."""
@@ -328,34 +281,32 @@ class TrainingProblem:
         linear = self.engine.apply(model.nodes, model.coef / self.scale)
         return np.asarray(linear + (model.intercept - self.center) / self.scale)
 
+    def row_losses(self, f: FloatArray) -> FloatArray:
+        """Return the loss of every row times its weight, shape (n_used,)."""
+        return self.engine.row_weights * self.loss.value(self.y, f)
+
     def mean_loss(self, f: FloatArray) -> float:
         """Return the weighted mean of the loss over the rows."""
         return float(self.engine.row_weights @ self.loss.value(self.y, f))
 
-    @cached_property
-    def _screen(self) -> PairScreen:
-        """Bounds on pairs, which the lambdas of a path share."""
-        return PairScreen(self._grid_engine, self.graph)
-
-    def _model(self, alpha: float, result: SearchResult) -> TermModel:
+    def _model(self, lam: float, result: SearchResult) -> TermModel:
         """Return a result in the units of y."""
-        coef, starts = result.solution.coef, result.problem.starts
+        coef, blocks = result.solution.coef, result.problem.blocks
         squares = result.problem.node_squares(coef)
         dual_coef = np.zeros((len(self.used), *self.y.shape[1:]))
         unit = self.scale**self.loss.degree
-        dual_coef[self.used] = self.scale * result.alpha
-        variances = term_variances(self.engine, result.nodes, np.split(coef, starts[1:]))
+        dual_coef[self.used] = self.scale * result.dual_coef
+        variances = term_variances(self.engine, result.nodes, blocks.split(coef))
         total = float(np.sum(variances))
-        widths = np.diff(np.append(starts, len(coef)))
         if self.engine.kernel_operator(result.nodes) is not None:
             # A constant kernel has a function by rounding alone (blocks know constant columns).
             idle = variances <= _IDLE * max(1.0, total)
             squares[idle] = variances[idle] = 0.0
-            coef = (coef.T * np.repeat(~idle, widths)).T
+            coef = (coef.T * blocks.spread(~idle)).T
         return TermModel(
-            alpha=alpha,
+            lam=lam,
             nodes=result.nodes,
-            widths=widths,
+            widths=blocks.widths,
             coef=self.scale * coef,
             intercept=self.center + self.scale * result.intercept,
             dual_coef=dual_coef,
@@ -369,13 +320,6 @@ class TrainingProblem:
         )
 
 
-def _budget(settings: SearchSettings) -> Budget:
-    """Return what a search may cost, from now on."""
-    seconds = settings.time_budget
-    deadline = np.inf if seconds is None else time.monotonic() + seconds
-    return Budget(settings.max_kernels, deadline=deadline)
-
-
 def term_variances(
     engine: Engine, nodes: Sequence[Vertex], blocks: Sequence[FloatArray]
 ) -> FloatArray:
@@ -387,3 +331,34 @@ def term_variances(
             values = engine.apply([node], block)
             out.append(float(np.sum(omega @ (values - omega @ values) ** 2)))
     return np.array(out)
+
+
+def target_units(y: FloatArray, weights: FloatArray, loss: Loss) -> tuple[float, float]:
+    """Return the location and the scale that are taken out of y.
+
+    Mean and standard deviation for the squared error; for losses that outliers must not move,
+    median and interquartile range over 1.349 (which is the standard deviation of normal data).
+    ``weights`` are positive, of any sum.
+    """
+    if loss.degree == 0:
+        return 0.0, 1.0
+    with one_blas_thread():
+        scaler = Standardizer.fit(y, normalised(weights))
+    scale = 1.0 if scaler.constant else scaler.scale
+    if isinstance(loss, SquaredError):
+        return scaler.center, scale
+    low, middle, high = (_quantile(y, q, weights) for q in (0.25, 0.5, 0.75))
+    spread = (high - low) / 1.349
+    return middle, spread if spread > 1e-6 * scale else scale
+
+
+def _quantile(y: FloatArray, q: float, weights: FloatArray) -> float:
+    """Return a quantile, the middle between two rows where it lies between them.
+
+    Weights are scaled by a power of two, which keeps their ratios: divided by their sum, whole
+    numbers round, and then a quantile between two rows is not that of repeated rows.
+    """
+    exact = np.ldexp(weights, -int(np.frexp(np.max(weights))[1]))
+    below = np.quantile(y, q, weights=exact, method="inverted_cdf")
+    above = -np.quantile(-y, 1.0 - q, weights=exact, method="inverted_cdf")
+    return 0.5 * float(below) + 0.5 * float(above)

@@ -1,0 +1,374 @@
+"""The columns of a table as a graph: all products of the levels of their bases.
+
+``ColumnGrid`` is a graph like any other: it reads the table of a user, fits a basis to every column
+and lays out the rows. ``ColumnDesign`` is what comes out, for training rows and new ones.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hikernel.bases import FittedBasis
+from hikernel.checks import check_integer, check_number, check_optional_integer, outside_level
+from hikernel.columns.choices import BasisChoice, choose_bases
+from hikernel.columns.reading import read_table
+from hikernel.columns.table import ColumnTable, TableRows
+from hikernel.engines import choose_engine
+from hikernel.engines.machine import in_threads, one_blas_thread
+from hikernel.engines.protocol import FloatArray, GridEngine, Node
+from hikernel.engines.rows import Blocks
+from hikernel.graphs import (
+    Design,
+    Grid,
+    RicherDesign,
+    geometric_weights,
+    node_degree,
+    node_order,
+    term_names,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["ColumnDesign", "ColumnGrid"]
+
+_CHUNK_NUMBERS = 2**21
+"""Numbers that a thread holds at a time while predicting: 16 MiB. With smaller chunks the threads
+spend their time waiting for the interpreter."""
+
+_MORE_LEVELS = 2
+"""Degrees by which a refit on the selected variables goes beyond the search."""
+
+
+@dataclass(frozen=True)
+class ColumnGrid:
+    """The graph of all products of one-variable functions of the columns of a table.
+
+    Attributes
+    ----------
+    basis, degree, categorical, max_order, weight_base, root_weight, engine
+        As for :class:`~hikernel.HKLRegressor`.
+    owner : str
+        The estimator that messages name.
+    """
+
+    basis: Any = "auto"
+    degree: int = 4
+    categorical: Any = None
+    max_order: int | None = None
+    weight_base: float = 2.0
+    root_weight: float = 1.0
+    engine: str = "auto"
+    owner: str = "ColumnGrid"
+
+    def __post_init__(self) -> None:
+        check_integer("degree", self.degree, 1)
+        check_optional_integer("max_order", self.max_order, 1, "any number of variables")
+        check_number("weight_base", self.weight_base, above=0.0)
+        check_number("root_weight", self.root_weight, above=0.0)
+        choose_engine(self.engine)
+
+    def read(self, X: Any) -> TableRows:
+        """Read and encode a table.
+
+        Raises
+        ------
+        TypeError
+            For sparse matrices, lazy frames and objects that are neither text nor numbers.
+        ValueError
+            For infinity, dates, wrong shapes, and fewer than two rows.
+        """
+        raw = read_table(X)
+        if raw.n_rows < 2:
+            raise ValueError(
+                f"Found array with {raw.n_rows} sample(s) while a minimum of 2 is required by "
+                f"{self.owner}."
+            )
+        return TableRows(*ColumnTable.fit_transform(raw, categorical=self.categorical))
+
+    def fit(self, rows: TableRows, weights: FloatArray) -> ColumnDesign:
+        """Choose a basis for every column and fit it.
+
+        Raises
+        ------
+        ValueError
+            For bases and columns that are not known or do not go together.
+        """
+        table, matrix = rows.table, rows.matrix
+        choices = choose_bases(self.basis, self.degree, table, matrix, weights)
+        # Fitting is all short vector products, which threads only slow down.
+        with one_blas_thread():
+            bases = tuple(
+                choice.basis.fit(np.ascontiguousarray(matrix[:, m]), weights)
+                for m, choice in enumerate(choices)
+            )
+        if self.max_order is not None and not all(basis.constant_level for basis in bases):
+            raise ValueError(
+                "max_order needs bases with a constant level 0: without one every term contains "
+                "every variable. Pass constant_level=True to the basis, or give it by name."
+            )
+        _warn_of_lost_columns(matrix, bases, table.names)
+        notes = tuple((choice.basis.name, choice.why) for choice in choices)
+        grid = self._grid(bases)
+        return ColumnDesign(table, bases, grid, notes, self.owner, self, tuple(choices))
+
+    def _grid(self, bases: Sequence[FittedBasis]) -> Grid:
+        weights = geometric_weights([basis.max_level for basis in bases], self.weight_base)
+        return Grid(weights, self.root_weight, self.max_order)
+
+
+@dataclass(frozen=True)
+class ColumnDesign(Design):
+    """Fitted bases of all columns, with the table they belong to.
+
+    Attributes
+    ----------
+    table : ColumnTable
+        How a table of the user becomes a matrix.
+    bases : tuple of FittedBasis
+        One per column of the matrix.
+    grid : Grid
+        Levels and weights.
+    notes : tuple of (str, str)
+        Name of the basis of every column, and why it has this basis.
+    owner : str
+        The estimator that messages name.
+    source : ColumnGrid or None
+        What was fitted; None for a model from a file.
+    choices : tuple of BasisChoice
+        The bases before they were fitted; none for a model from a file.
+    """
+
+    table: ColumnTable
+    bases: tuple[FittedBasis, ...]
+    grid: Grid
+    notes: tuple[tuple[str, str], ...]
+    owner: str = "ColumnGrid"
+    source: ColumnGrid | None = None
+    choices: tuple[BasisChoice, ...] = ()
+
+    @property
+    def graph(self) -> Grid:
+        """Structure and weights."""
+        return self.grid
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns of the matrix."""
+        return self.table.names
+
+    def training_rows(self, rows: TableRows) -> FloatArray:
+        """Return the matrix of the training table."""
+        return rows.matrix
+
+    def read(self, X: Any) -> FloatArray:
+        """Return the matrix of new rows, and warn where only one of the tables has column names."""
+        raw, table = read_table(X), self.table
+        if (table.feature_names_in is None) != (raw.names is None):
+            warnings.warn(
+                f"X has feature names, but {self.owner} was fitted without feature names"
+                if raw.names is not None
+                else f"X does not have valid feature names, but {self.owner} was fitted with "
+                "feature names",
+                UserWarning,
+                stacklevel=outside_level(),
+            )
+        named = table.feature_names_in is not None and raw.names is not None
+        # Names that differ say more than their number does, so that they come first.
+        if not named and len(raw.columns) != table.n_features_in:
+            raise ValueError(
+                f"X has {len(raw.columns)} features, but {self.owner} is expecting "
+                f"{table.n_features_in} features as input."
+            )
+        return table.transform(raw)
+
+    def engine(
+        self, rows: FloatArray, weights: FloatArray, variables: Iterable[int] | None = None
+    ) -> GridEngine:
+        """Return an engine over rows.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (n, p)
+            The columns the bases were fitted to, old or new rows.
+        weights : ndarray of shape (n,)
+            Positive weights.
+        variables : iterable of int, optional
+            Variables whose levels are needed; the others keep level 0 only, and may not
+            appear in a node. All by default.
+        """
+        wanted = set(range(len(self.bases))) if variables is None else set(variables)
+        constant = [basis.constant_level for basis in self.bases]
+        widths = [
+            basis.widths if m in wanted else basis.widths[:1] for m, basis in enumerate(self.bases)
+        ]
+
+        def levels() -> Iterable[Sequence[FloatArray]]:
+            for m, basis in enumerate(self.bases):
+                if m in wanted:
+                    yield basis.transform(np.ascontiguousarray(rows[:, m]))
+                elif constant[m]:
+                    yield []
+                else:
+                    yield basis.transform(np.ascontiguousarray(rows[:, m]))[:1]
+
+        make = choose_engine("auto" if self.source is None else self.source.engine)
+        return make(widths, levels(), weights, constant)
+
+    def predict(self, nodes: Sequence[Node], coef: FloatArray, rows: FloatArray) -> FloatArray:
+        """Return sum_w <coef_w, Phi_w(x)> for rows, in threads over chunks.
+
+        Parameters
+        ----------
+        nodes : sequence of Node
+            The terms.
+        coef : ndarray of shape (R,) or (R, k)
+            Their coefficients.
+        rows : ndarray of shape (n, p)
+            Rows, old or new.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, k)
+            Not finite where a row is too far away.
+        """
+        highest = _highest_levels(nodes)
+        needed = self.up_to(highest)
+        per_row = sum(sum(needed.bases[m].widths) for m in highest) + len(coef) + 1
+        step = max(1, _CHUNK_NUMBERS // per_row)
+
+        def part(start: int) -> FloatArray:
+            some = rows[start : start + step]
+            with np.errstate(over="ignore", invalid="ignore"):
+                engine = needed.engine(some, np.ones(len(some)), highest)
+                return engine.apply(nodes, coef)
+
+        parts = in_threads(part, list(range(0, len(rows), step)))
+        return np.concatenate([np.empty((0, *coef.shape[1:])), *parts])
+
+    def effects(
+        self, nodes: Sequence[Node], blocks: Sequence[FloatArray], rows: FloatArray
+    ) -> list[FloatArray]:
+        """Return <coef_w, Phi_w(x)> of each node by itself, a chunk of rows at a time."""
+        highest = _highest_levels(nodes)
+        layout = Blocks([len(block) for block in blocks])
+        per_row = sum(sum(self.bases[m].widths) for m in highest) + 2 * layout.n_columns + 1
+        step = max(1, _CHUNK_NUMBERS // per_row)
+        out = [np.empty((len(rows), *block.shape[1:])) for block in blocks]
+        with np.errstate(over="ignore", invalid="ignore"):
+            for start in range(0, len(rows), step):
+                some = rows[start : start + step]
+                engine = self.engine(some, np.ones(len(some)), highest)
+                features = layout.split(engine.features(nodes).T)
+                for target, part, block in zip(out, features, blocks, strict=True):
+                    # One column is only scaled, which a matrix product does slowly.
+                    single = block.shape == (1,)
+                    target[start : start + step] = part[0] * block if single else part.T @ block
+        return out
+
+    def features(self, nodes: Sequence[Node], rows: FloatArray) -> dict[Node, FloatArray]:
+        """Return the feature columns of nodes on rows."""
+        highest = _highest_levels(nodes)
+        engine = self.up_to(highest).engine(rows, np.ones(len(rows)), highest)
+        parts = Blocks([engine.width(node) for node in nodes]).split(engine.features(nodes).T)
+        return {node: part.T for node, part in zip(nodes, parts, strict=True)}
+
+    def terms(self, nodes: Sequence[Node]) -> dict[str, list[Any]]:
+        """Return what can be said of each term, by column of a frame: term, order, degree."""
+        return {
+            "term": term_names(nodes, self.names),
+            "order": [node_order(node) for node in nodes],
+            "degree": [node_degree(node) for node in nodes],
+        }
+
+    def variables(self, nodes: Sequence[Node]) -> list[tuple[str, ...]]:
+        """Return the names of the columns in each term."""
+        return [tuple(self.names[m] for m, _ in node) for node in nodes]
+
+    def richer(
+        self, rows: FloatArray, weights: FloatArray, variables: Sequence[int]
+    ) -> RicherDesign | None:
+        """Return the design with a higher degree for some variables, fitted to some rows.
+
+        Bases that were given as objects keep their degree.
+        """
+        if self.source is None:
+            return None
+        bases = list(self.bases)
+        for m in variables:
+            basis = self.choices[m].with_more_levels(_MORE_LEVELS)
+            bases[m] = basis.fit(np.ascontiguousarray(rows[:, m]), weights)
+        grid = self.source._grid(bases)
+        design = replace(self, bases=tuple(bases), grid=grid)
+        engine = design.engine(rows, weights, variables)
+        return RicherDesign(design, engine, grid, self.source.degree + _MORE_LEVELS)
+
+    def up_to(self, levels: Mapping[int, int]) -> ColumnDesign:
+        """Return the bases without the levels above those given, by variable."""
+        bases = [
+            basis.up_to(levels[m]) if m in levels else basis for m, basis in enumerate(self.bases)
+        ]
+        return replace(self, bases=tuple(bases))
+
+    def attributes(self) -> dict[str, Any]:
+        """Return what a fitted estimator shows of the columns."""
+        found: dict[str, Any] = {
+            "columns_": self.table,
+            "bases_": self._bases_frame(),
+            "n_features_in_": self.table.n_features_in,
+        }
+        if self.table.feature_names_in is not None:
+            found["feature_names_in_"] = np.array(self.table.feature_names_in, dtype=object)
+        return found
+
+    def state(self) -> dict[str, Any]:
+        """Return what a file keeps: all that predictions and explanations need."""
+        return {"columns": self.table, "bases": self.bases, "notes": self.notes}
+
+    def _bases_frame(self) -> pd.DataFrame:
+        """Return a row per column of the matrix: column, kind, basis, levels, why."""
+        import pandas as pd
+
+        levels = [basis.max_level for basis in self.bases]
+        return pd.DataFrame(
+            {
+                "column": list(self.names),
+                "kind": list(self.table.kinds),
+                "basis": [name for name, _ in self.notes],
+                "levels": levels,
+                "why": [
+                    why if level else "constant: left out"
+                    for (_, why), level in zip(self.notes, levels, strict=True)
+                ],
+            }
+        )
+
+
+def _highest_levels(nodes: Sequence[Node]) -> dict[int, int]:
+    """Return the highest level of every variable of some nodes."""
+    highest: dict[int, int] = {}
+    for node in nodes:
+        for m, level in node:
+            highest[m] = max(highest.get(m, 0), level)
+    return highest
+
+
+def _warn_of_lost_columns(
+    matrix: FloatArray, bases: Sequence[FittedBasis], names: Sequence[str]
+) -> None:
+    """Warn of columns that vary, but by less than the rounding of their size."""
+    for m, basis in enumerate(bases):
+        values = matrix[:, m]
+        values = values[~np.isnan(values)]
+        if basis.max_level == 0 and values.size and values.max() > values.min():
+            warnings.warn(
+                f"Column {names[m]} varies by less than the rounding error of its size and is "
+                "taken for a constant; subtract its mean before fitting.",
+                UserWarning,
+                stacklevel=outside_level(),
+            )

@@ -1,0 +1,257 @@
+"""What a column is (numbers, booleans, categories) and how its values become floats.
+
+Every function sees one column. Missing values (NaN, None, NaT, ``pandas.NA``) become NaN.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from decimal import Decimal
+from numbers import Complex, Integral, Real
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hikernel.columns.reading import RawColumn
+from hikernel.engines.protocol import FloatArray
+
+__all__ = [
+    "UNSEEN",
+    "Category",
+    "Kind",
+    "check_finite",
+    "find_categories",
+    "find_kind",
+    "to_booleans",
+    "to_codes",
+    "to_numbers",
+]
+
+Kind = Literal["number", "boolean", "category"]
+Category = str | bool | int | float
+
+UNSEEN = -1.0
+"""Code of a category that was not there in the fit."""
+
+# What the values of an object column can be; "number" comes with bool and Decimal aside.
+_Sort = Literal["text", "boolean", "number", "complex", "date", "other"]
+_DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
+# Whole floats below this are integers, one by one.
+_EXACT = 2.0**53
+
+
+def find_kind(column: RawColumn) -> Kind:
+    """Return the kind that the dtype, or for objects the values, of a column say it has.
+
+    A column of objects without any value is a category (of which none is known).
+
+    Raises
+    ------
+    ValueError
+        For dates, complex numbers, and text mixed with anything else.
+    TypeError
+        For objects that are neither text nor numbers.
+    """
+    if column.declared_category:
+        return "category"
+    sorts = set(_sorts(column))
+    _refuse_impossible(column, sorts)
+    if "text" in sorts and len(sorts) > 1:
+        text, other = _example(column, "text"), _example(column, *(sorts - {"text"}))
+        raise ValueError(
+            f"Column {column.name!r} mixes text and numbers (such as {text!r} and {other!r}). "
+            "Make it all numbers, with NaN where a value is missing, or all text; or name it in "
+            "categorical to treat each distinct value as a category."
+        )
+    if not sorts or sorts == {"text"}:
+        return "category"
+    return "boolean" if sorts == {"boolean"} else "number"
+
+
+def find_categories(column: RawColumn) -> tuple[Category, ...]:
+    """Return the distinct values of a column: numbers in order, then text in order.
+
+    Whole floats are given as integers (a missing value turns integers to floats in many frames).
+    Values that are neither text nor numbers, such as the intervals of ``pandas.cut``, are given
+    as their text.
+    """
+    _, found = _factorize(column)
+    for value in found:
+        if isinstance(value, float) and not np.isfinite(value):
+            raise ValueError(_infinite(column.name))
+    return tuple(sorted(set(found), key=lambda value: (isinstance(value, str), value)))
+
+
+def to_codes(column: RawColumn, categories: Sequence[Category]) -> FloatArray:
+    """Return positions in ``categories``, shape (n,): NaN for missing, -1 for unseen values.
+
+    Raises
+    ------
+    ValueError
+        For text where the categories are numbers, or numbers where they are text: this is
+        another column, or was read in another way, and not a new category.
+    """
+    positions, found = _factorize(column)
+    known = {value: float(code) for code, value in enumerate(categories)}
+    if known:
+        textual = {isinstance(value, str) for value in known}
+        for value in found:
+            if isinstance(value, str) not in textual:
+                raise ValueError(
+                    f"Column {column.name!r} holds {value!r}, but its categories in fit were "
+                    f"{_listed(categories)}; {'numbers' if False in textual else 'text'} "
+                    "cannot be told from these, so pass the column as it was in fit."
+                )
+    table = np.array([*(known.get(value, UNSEEN) for value in found), np.nan])
+    return table[positions]  # position -1 is the NaN at the end
+
+
+def to_numbers(column: RawColumn) -> FloatArray:
+    """Return the values of a column of numbers as floats, shape (n,)."""
+    _refuse_impossible(column, set(_sorts(column)))
+    values = column.values
+    if values.dtype.kind in "fiub":
+        return _finite_floats(column.name, values)
+    text = _example(column, "text")
+    if text is not None:
+        raise ValueError(
+            f"Column {column.name!r} is a column of numbers, but holds the text {text!r}; "
+            "convert it to a number, or to NaN if the value is missing."
+        )
+    present = ~_missing(values)
+    numbers = np.full(len(values), np.nan)
+    numbers[present] = _finite_floats(column.name, values[present])
+    return numbers
+
+
+def to_booleans(column: RawColumn) -> FloatArray:
+    """Return the values of a column of booleans as 0.0 and 1.0, shape (n,)."""
+    numbers = to_numbers(column)
+    wrong = np.flatnonzero((numbers != 0.0) & (numbers != 1.0) & ~np.isnan(numbers))
+    if wrong.size:
+        raise ValueError(
+            f"Column {column.name!r} is a column of booleans, but holds {numbers[wrong[0]]:g}; "
+            "pass True and False, or 1 and 0."
+        )
+    return numbers
+
+
+def check_finite(names: Sequence[str], values: FloatArray) -> bool:
+    """Refuse infinity in an array of shape (n, p), and say whether there is no NaN either."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(np.sum(values)):
+            return True
+    infinite = np.flatnonzero(np.isinf(values).any(axis=0))
+    if infinite.size:
+        raise ValueError(_infinite(names[infinite[0]]))
+    return not np.isnan(values).any()
+
+
+def _infinite(name: str) -> str:
+    return (
+        f"Column {name!r} contains infinity (or a value too large for a float); replace it by a "
+        "finite number, or by NaN if the value is missing."
+    )
+
+
+def _finite_floats(name: str, values: NDArray[Any]) -> FloatArray:
+    try:
+        with np.errstate(over="ignore"):
+            numbers = values.astype(np.float64)
+    except OverflowError:
+        raise ValueError(_infinite(name)) from None
+    check_finite([name], numbers[:, np.newaxis])
+    return numbers
+
+
+def _factorize(column: RawColumn) -> tuple[NDArray[np.intp], list[Category]]:
+    """Return where each row's value is among the distinct ones (-1 if missing), and those."""
+    import pandas as pd
+
+    values = column.values
+    try:
+        # pandas 2 has no hash table for NumPy's text.
+        positions, distinct = pd.factorize(
+            values.astype(object) if values.dtype.kind == "U" else values
+        )
+    except TypeError as error:
+        raise TypeError(_not_a_value(column, f"something that is no category ({error})")) from None
+    return np.asarray(positions, dtype=np.intp), [_as_category(value) for value in distinct]
+
+
+def _as_category(value: Any) -> Category:
+    """Return a value as a plain Python scalar."""
+    if isinstance(value, (bool, np.bool_)):
+        return bool(value)
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, (Real, Decimal)):
+        number = float(value)
+        return int(number) if number.is_integer() and abs(number) < _EXACT else number
+    return str(value)
+
+
+def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+    import pandas as pd
+
+    return np.asarray(pd.isna(values), dtype=np.bool_)
+
+
+def _sorts(column: RawColumn) -> dict[_Sort, type]:
+    """Return which sorts of values a column has, each with a Python or NumPy type that has it."""
+    values = column.values
+    if values.dtype.kind == "O":
+        types = set(map(type, values[~_missing(values)]))
+    else:
+        types = {values.dtype.type}
+    return {_sort(kind): kind for kind in types}
+
+
+def _sort(kind: type) -> _Sort:
+    if issubclass(kind, str):
+        return "text"
+    if issubclass(kind, (bool, np.bool_)):
+        return "boolean"
+    # Before numbers: NumPy's timedelta64 is one of its integers.
+    if issubclass(kind, _DATES) or kind.__name__ == "Period":
+        return "date"
+    if issubclass(kind, (Real, Decimal)):
+        return "number"
+    return "complex" if issubclass(kind, Complex) else "other"
+
+
+def _example(column: RawColumn, *sorts: _Sort) -> Any:
+    """Return the first value of one of these sorts, or None."""
+    values = column.values
+    present = values[~_missing(values)].astype(object)
+    return next((value for value in present if _sort(type(value)) in sorts), None)
+
+
+def _refuse_impossible(column: RawColumn, sorts: set[_Sort]) -> None:
+    """Raise for values that no basis can use as numbers."""
+    if "complex" in sorts:
+        raise ValueError(f"Complex data not supported: column {column.name!r} is complex.")
+    if "date" in sorts:
+        raise ValueError(
+            f"Column {column.name!r} holds dates or times, which have no scale of their own; "
+            "replace it by numbers that matter (days since a start, month, hour), or name it in "
+            "categorical to treat each distinct value as a category."
+        )
+    if "other" in sorts:
+        value = _example(column, "other")
+        what = f"{value!r}, of type {type(value).__name__}"
+        raise TypeError(_not_a_value(column, what))
+
+
+def _not_a_value(column: RawColumn, what: str) -> str:
+    return (
+        f"Column {column.name!r} holds {what}; each argument must be a string or a real number, "
+        "so convert or drop the column."
+    )
+
+
+def _listed(categories: Sequence[Category]) -> str:
+    shown = ", ".join(repr(value) for value in categories[:5])
+    return shown + (", ..." if len(categories) > 5 else "")

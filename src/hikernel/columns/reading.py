@@ -1,0 +1,215 @@
+"""From whatever holds a table to its columns as NumPy arrays, without interpreting them.
+
+NumPy arrays, nested lists and every eager frame that narwhals reads (pandas, polars, pyarrow,
+modin, cuDF). Sparse matrices, lazy frames and shapes that are no table are refused here.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import narwhals.stable.v2 as nw
+
+__all__ = ["RawColumn", "RawTable", "read_table"]
+
+
+@dataclass(frozen=True, eq=False)
+class RawColumn:
+    """One column as it came.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    values : ndarray of shape (n,)
+        Of any dtype; missing entries are NaN, NaT, None or ``pandas.NA``.
+    declared_category : bool
+        True when the dtype of the column is a category, whatever its values are.
+    """
+
+    name: str
+    values: NDArray[Any]
+    declared_category: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class RawTable:
+    """The columns of X.
+
+    Parameters
+    ----------
+    columns : sequence of RawColumn
+        At least one, of at least one row.
+    names : tuple of str or None
+        Names of the columns where X is a frame and all of them are strings.
+    block : ndarray of shape (n, p) or None
+        X itself where it is an array of real numbers.
+    """
+
+    columns: Sequence[RawColumn]
+    names: tuple[str, ...] | None
+    block: NDArray[Any] | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.columns[0].values)
+
+
+def read_table(X: Any) -> RawTable:
+    """Read the columns of a table.
+
+    Parameters
+    ----------
+    X : array_like of shape (n, p), or an eager data frame
+        The table.
+
+    Returns
+    -------
+    RawTable
+
+    Raises
+    ------
+    TypeError
+        For a sparse matrix, a lazy frame, or column names of which some only are strings.
+    ValueError
+        For anything that is no table, an empty one, or one with a column name twice.
+    """
+    _refuse_sparse(X)
+    if not isinstance(X, (np.ndarray, list, tuple)):
+        frame = _as_frame(X)
+        if frame is not None:
+            return _read_frame(frame)
+    return _read_array(_as_array(X))
+
+
+def _refuse_sparse(X: Any) -> None:
+    # Whoever holds a sparse matrix has imported its module, so it need not be imported here.
+    sparse = sys.modules.get("scipy.sparse")
+    if sparse is not None and sparse.issparse(X):
+        raise TypeError(
+            "X is a sparse matrix, and sparse input is not supported: every column is standardised "
+            "and multiplied with others, which fills it. Pass X.toarray() if it fits into memory "
+            "(8 bytes an entry), or keep fewer columns."
+        )
+
+
+def _as_frame(X: Any) -> nw.DataFrame[Any] | None:
+    """Return X as a narwhals frame, or None when it is something else."""
+    import narwhals.stable.v2 as nw
+    from narwhals.exceptions import DuplicateError
+
+    try:
+        wrapped: Any = nw.from_native(X, allow_series=True, pass_through=True)
+        if isinstance(wrapped, nw.DataFrame):
+            _ = wrapped.columns
+    except DuplicateError:
+        raise ValueError(_duplicates(list(X.columns))) from None
+    if isinstance(wrapped, nw.LazyFrame):
+        raise TypeError(
+            f"X is a lazy frame ({type(X).__module__}.{type(X).__name__}), whose rows are not "
+            "there yet; call its collect() (compute() in dask) and pass the result."
+        )
+    if isinstance(wrapped, nw.Series):
+        raise ValueError(_not_a_table((len(wrapped),)))
+    return wrapped if isinstance(wrapped, nw.DataFrame) else None
+
+
+def _duplicates(names: list[Any]) -> str:
+    # The columns of a pyarrow table are their contents; its names are of no help in the message.
+    repeated = [repr(name) for name, count in Counter(map(str, names)).items() if count > 1]
+    what = f"the column name(s) {', '.join(repeated[:5])}" if repeated else "a column name"
+    return f"X has {what} more than once; give every column a name of its own."
+
+
+def _read_frame(frame: nw.DataFrame[Any]) -> RawTable:
+    _check_shape(frame.shape)
+    native_names: list[Any] = list(frame.columns)
+    strings = sum(isinstance(name, str) for name in native_names)
+    if 0 < strings < len(native_names):
+        kinds = sorted({type(name).__name__ for name in native_names})
+        raise TypeError(
+            "Feature names are only supported if all input features have string names, but your "
+            f"input has {kinds} as feature name / column name types. Rename the columns, in "
+            "pandas by X.columns = X.columns.astype(str)."
+        )
+    names = tuple(str(name) for name in native_names) if strings else None
+    shown = names if names is not None else _positions(len(native_names))
+    columns = [
+        _read_series(name, series) for name, series in zip(shown, frame.iter_columns(), strict=True)
+    ]
+    return RawTable(columns, names)
+
+
+def _read_series(name: str, series: Any) -> RawColumn:
+    import narwhals.stable.v2 as nw
+
+    dtype = series.dtype
+    if dtype.is_nested():
+        raise TypeError(
+            f"Column {name!r} holds {dtype}; each argument must be a string or a real number, so "
+            "split it into plain columns first."
+        )
+    if isinstance(dtype, nw.Unknown) and series.null_count() == len(series):
+        return RawColumn(name, np.full(len(series), None, dtype=object))
+    declared = isinstance(dtype, (nw.Categorical, nw.Enum))
+    if declared and series.implementation.is_pyarrow():
+        # pyarrow's own to_numpy gives nulls of a chunked dictionary the value of its last entry.
+        native = series.to_native()
+        return RawColumn(name, native.cast(native.type.value_type).to_numpy(), True)
+    if isinstance(dtype, (nw.Decimal, nw.Int128, nw.UInt128)):
+        series = series.cast(nw.Float64)
+    return RawColumn(name, series.to_numpy(), declared)
+
+
+def _as_array(X: Any) -> NDArray[Any]:
+    try:
+        array = np.asarray(X)
+        if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
+            # NumPy turns the numbers of a mixed list into text; as objects they stay what they are.
+            array = np.asarray(X, dtype=object)
+    except ValueError as error:
+        raise ValueError(
+            f"X could not be read as a table; are its rows equally long? ({error})"
+        ) from None
+    return array
+
+
+def _read_array(array: NDArray[Any]) -> RawTable:
+    if array.dtype.names is not None:
+        raise ValueError(
+            "X is a structured array; pass a data frame, for example pandas.DataFrame(X)."
+        )
+    _check_shape(array.shape)
+    columns = [RawColumn(name, array[:, m]) for m, name in enumerate(_positions(array.shape[1]))]
+    return RawTable(columns, None, array if array.dtype.kind in "fiu" else None)
+
+
+def _positions(n_columns: int) -> tuple[str, ...]:
+    return tuple(f"x{m}" for m in range(n_columns))
+
+
+def _check_shape(shape: tuple[int, ...]) -> None:
+    if len(shape) != 2:
+        raise ValueError(_not_a_table(shape))
+    for count, what in ((shape[1], "feature"), (shape[0], "sample")):
+        if count == 0:
+            raise ValueError(
+                f"Found array with 0 {what}(s) (shape={shape}) while a minimum of 1 is required."
+            )
+
+
+def _not_a_table(shape: tuple[int, ...]) -> str:
+    advice = " Reshape your data: X.reshape(-1, 1) for one column, X.reshape(1, -1) for one row."
+    return (
+        f"X must be a table with rows and columns, got an array of {len(shape)} dimension(s), "
+        f"shape {shape}.{advice if len(shape) == 1 else ''}"
+    )

@@ -1,0 +1,293 @@
+"""How the columns of the training table become a matrix, kept for new tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from hikernel.columns.kinds import (
+    Category,
+    Kind,
+    check_finite,
+    find_categories,
+    find_kind,
+    to_booleans,
+    to_codes,
+    to_numbers,
+)
+from hikernel.columns.reading import RawColumn, RawTable, read_table
+from hikernel.engines.protocol import FloatArray
+from hikernel.graphs import RowSet
+
+__all__ = ["ColumnTable", "TableRows"]
+
+
+@dataclass(frozen=True)
+class ColumnTable:
+    """What ``fit`` learned of a table: plain data, so that it can be saved without pickle.
+
+    The matrix has the columns of the table, in their order, and after them one column of zeros
+    and ones, "<name> is missing", for every column that had some missing values in ``fit``:
+
+    ========  ==============================================================================
+    kind      in the matrix
+    ========  ==============================================================================
+    number    the value; NaN where missing
+    boolean   0 or 1; NaN where missing
+    category  position in its categories; NaN where missing, -1 for one not seen in ``fit``
+    ========  ==============================================================================
+
+    NaN and -1 contribute zero to every term with that variable (see
+    :class:`hikernel.bases.Categorical` and :meth:`hikernel.bases.FittedBasis.transform`): a row
+    with an unseen category gets the average effect of that variable, and so does a value that is
+    missing in a column without missing values in ``fit``. A column without any value in ``fit`` is
+    constant: its matrix column is NaN there, and it has no indicator, which would not vary either.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Columns of the matrix; x0, x1, ... where the table has no names.
+    kinds : tuple of {"number", "boolean", "category"}
+        Of the columns of the matrix.
+    categories : tuple of (tuple or None)
+        For each column of the matrix: its categories as str, bool, int or float, numbers in order
+        before text in order; None for other kinds.
+    n_features_in : int
+        Columns of the table.
+    feature_names_in : tuple of str or None
+        Their names, where the table was a frame with string names.
+    indicators : tuple of int
+        Columns of the table that the indicators at the end belong to.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> X = pd.DataFrame({"age": [31.0, None, 58.0], "town": ["Oslo", "Bergen", "Oslo"]})
+    >>> table = ColumnTable.fit(X)
+    >>> table.names
+    ('age', 'town', 'age is missing')
+    >>> table.transform(X)
+    array([[31.,  1.,  0.],
+           [nan,  0.,  1.],
+           [58.,  1.,  0.]])
+    """
+
+    names: tuple[str, ...]
+    kinds: tuple[Kind, ...]
+    categories: tuple[tuple[Category, ...] | None, ...]
+    n_features_in: int
+    feature_names_in: tuple[str, ...] | None
+    indicators: tuple[int, ...]
+
+    @classmethod
+    def fit(cls, X: Any, *, categorical: Iterable[str | int] | None = None) -> ColumnTable:
+        """Find the kinds, categories and missing values of a table; see ``fit_transform``."""
+        return cls.fit_transform(X, categorical=categorical)[0]
+
+    @classmethod
+    def fit_transform(
+        cls, X: Any, *, categorical: Iterable[str | int] | None = None
+    ) -> tuple[ColumnTable, FloatArray]:
+        """Find the kinds, categories and missing values of a table, and encode it.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, p), or data frame
+            A NumPy array of numbers, booleans, text or objects, nested lists, or any eager frame
+            that narwhals reads (pandas, polars, pyarrow). Kinds come from the dtypes; text is a
+            category, and so are columns of pandas' and polars' category types. A table that
+            ``read_table`` has read is taken as it is, here and in ``transform``.
+        categorical : iterable of str or int, or mask of p booleans, optional
+            Names or positions of further columns to treat as categories.
+
+        Returns
+        -------
+        tuple of (ColumnTable, ndarray of shape (n, len(names)))
+            The table, and the matrix that ``transform`` returns for X.
+
+        Raises
+        ------
+        TypeError
+            For a sparse matrix, a lazy frame, and objects that are neither text nor numbers.
+        ValueError
+            For dates, infinity, text mixed with numbers, no rows or columns, a column name
+            twice, or a column in ``categorical`` that is not there.
+        """
+        raw = X if isinstance(X, RawTable) else read_table(X)
+        names = [column.name for column in raw.columns]
+        chosen = _check_categorical(categorical, names, raw.names is not None)
+        kinds: list[Kind] = []
+        categories: list[tuple[Category, ...] | None] = []
+        for m, column in enumerate(raw.columns):
+            kinds.append("category" if m in chosen else find_kind(column))
+            categories.append(find_categories(column) if kinds[m] == "category" else None)
+        table = cls(tuple(names), tuple(kinds), tuple(categories), len(names), raw.names, ())
+        matrix = table._matrix(raw)
+        missing = np.isnan(matrix).sum(axis=0)
+        indicators = tuple(int(m) for m in np.flatnonzero((missing > 0) & (missing < raw.n_rows)))
+        for m in indicators:
+            names.append(_unused_name(f"{names[m]} is missing", names))
+            kinds.append("boolean")
+            categories.append(None)
+        table = replace(
+            table,
+            names=tuple(names),
+            kinds=tuple(kinds),
+            categories=tuple(categories),
+            indicators=indicators,
+        )
+        return table, table._with_indicators(matrix)
+
+    def transform(self, X: Any) -> FloatArray:
+        """Return the matrix of a table.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, n_features_in), or data frame
+            The same columns in the same order, in any of the forms that ``fit`` takes. Names are
+            compared where both tables have them.
+
+        Returns
+        -------
+        ndarray of shape (n, len(names)), float64
+            May be X itself, so it must not be written to.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As ``fit``, and for other columns than those of ``fit``, and for text in a column of
+            numbers.
+        """
+        raw = X if isinstance(X, RawTable) else read_table(X)
+        self._check_columns(raw)
+        return self._with_indicators(self._matrix(raw))
+
+    def _with_indicators(self, matrix: FloatArray) -> FloatArray:
+        """Return the matrix with the columns that mark missing values."""
+        if not self.indicators:
+            return matrix
+        missing = np.isnan(matrix[:, self.indicators])
+        return np.concatenate([matrix, missing], axis=1, dtype=np.float64)
+
+    def _matrix(self, raw: RawTable) -> FloatArray:
+        """Return the columns of the table as floats, shape (n, n_features_in)."""
+        names, kinds = self.names[: self.n_features_in], self.kinds[: self.n_features_in]
+        if raw.block is not None and all(kind == "number" for kind in kinds):
+            with np.errstate(over="ignore"):
+                block = np.asarray(raw.block, dtype=np.float64)
+            check_finite(names, block)
+            return block
+        # Columns are used one at a time from here on.
+        matrix = np.empty((raw.n_rows, self.n_features_in), order="F")
+        for m, column in enumerate(raw.columns):
+            # Messages name the columns of the fit, which an array does not know.
+            matrix[:, m] = self._encode(m, RawColumn(names[m], column.values))
+        return matrix
+
+    def _encode(self, m: int, column: RawColumn) -> FloatArray:
+        known = self.categories[m]
+        if known is not None:
+            return to_codes(column, known)
+        return to_numbers(column) if self.kinds[m] == "number" else to_booleans(column)
+
+    def _check_columns(self, raw: RawTable) -> None:
+        if self.feature_names_in is not None and raw.names is not None:
+            _check_names(self.feature_names_in, raw.names)
+        if len(raw.columns) != self.n_features_in:
+            raise ValueError(
+                f"X has {len(raw.columns)} features, but {type(self).__name__} is expecting "
+                f"{self.n_features_in} features as input."
+            )
+
+
+@dataclass(frozen=True)
+class TableRows(RowSet):
+    """A table that was read and encoded, once.
+
+    Attributes
+    ----------
+    table : ColumnTable
+        How the columns of the user become a matrix.
+    matrix : ndarray of shape (n, p)
+        Finite numbers, codes of categories, and NaN.
+    """
+
+    table: ColumnTable
+    matrix: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.matrix)
+
+    def __getitem__(self, rows: Any) -> TableRows:
+        return TableRows(self.table, self.matrix[rows])
+
+
+def _check_categorical(
+    categorical: Iterable[str | int] | None, names: list[str], named: bool
+) -> set[int]:
+    """Return the positions of the columns that the user named as categories."""
+    if categorical is None:
+        return set()
+    if isinstance(categorical, (str, bytes)) or not isinstance(categorical, Iterable):
+        raise ValueError(
+            f"categorical must be a list of column names or positions, got {categorical!r}."
+        )
+    keys = list(categorical)
+    if any(isinstance(key, (bool, np.bool_)) for key in keys):
+        return _read_mask(keys, len(names))
+    position = {name: m for m, name in enumerate(names)}
+    chosen = set()
+    for key in keys:
+        if isinstance(key, str) and key in position:
+            chosen.add(position[key])
+        elif isinstance(key, (int, np.integer)) and 0 <= key < len(names):
+            chosen.add(int(key))
+        else:
+            listed = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+            raise ValueError(
+                f"categorical names the column {key!r}, which X does not have; its columns are "
+                f"{listed} (or positions 0 to {len(names) - 1})"
+                f"{'' if named else '; X has no column names of its own'}."
+            )
+    return chosen
+
+
+def _read_mask(keys: list[Any], n_columns: int) -> set[int]:
+    """Return where a mask of the columns is true."""
+    if len(keys) != n_columns or not all(isinstance(key, (bool, np.bool_)) for key in keys):
+        raise ValueError(
+            f"categorical holds True or False and {len(keys)} entries; pass the names or the "
+            f"positions of the columns, or a mask of {n_columns} booleans, one for each column."
+        )
+    return {m for m, key in enumerate(keys) if key}
+
+
+def _check_names(expected: tuple[str, ...], given: tuple[str, ...]) -> None:
+    """Raise unless the names are the same in the same order, in scikit-learn's words."""
+    if given == expected:
+        return
+    lines = ["The feature names should match those that were passed during fit."]
+    for title, left, right in (
+        ("Feature names unseen at fit time:", given, expected),
+        ("Feature names seen at fit time, yet now missing:", expected, given),
+    ):
+        rest = set(right)
+        lost = [name for name in left if name not in rest]
+        if lost:
+            lines += [title, *(f"- {name}" for name in lost[:5])]
+            lines += ["- ..."] if len(lost) > 5 else []
+    if len(lines) == 1:
+        lines.append("Feature names must be in the same order as they were in fit.")
+    raise ValueError("\n".join(lines) + "\n")
+
+
+def _unused_name(name: str, names: list[str]) -> str:
+    """Return ``name``, or where a column has it already, ``name`` with a number."""
+    number, candidate = 2, name
+    while candidate in names:
+        candidate = f"{name} ({number})"
+        number += 1
+    return candidate

@@ -1,0 +1,171 @@
+"""Rows and columns of an engine: weights, the rounding of sums over rows, blocks of columns.
+
+Certificates rest on scores that are never too small. ``rounding_margin`` is the one place that says
+by how much a sum over the rows can be off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hikernel.engines.protocol import FloatArray, Vertex
+
+__all__ = ["Blocks", "WeightedRows", "by_output", "cut_blocks", "normalised", "rounding_margin"]
+
+IndexArray = NDArray[np.intp]
+
+_SPARE = 64
+"""Operations besides the sum itself that a margin covers: products, squares, a few additions."""
+
+
+def rounding_margin(n_rows: int) -> float:
+    """Return a bound on the error of a sum of n products, relative to the sum of their magnitudes.
+
+    A computed inner product of n terms is off by at most (n + 1) eps / 2 times the sum of the
+    magnitudes, to first order. The margin is twice that, with room for what is done before and
+    after the sum.
+
+    >>> x = np.random.default_rng(0).standard_normal(10_000).astype(np.float32).astype(float)
+    >>> import math
+    >>> error = abs(float(x @ x) - math.fsum(v * v for v in x))
+    >>> error <= rounding_margin(len(x)) * float(np.abs(x) @ np.abs(x))
+    True
+    """
+    return (n_rows + _SPARE) * float(np.finfo(np.float64).eps)
+
+
+def normalised(weights: FloatArray) -> FloatArray:
+    """Return weights of sum one; the largest is divided out first, so that no sum overflows."""
+    scaled = weights / np.max(weights)
+    return np.asarray(scaled / np.sum(scaled))
+
+
+def by_output(vector: FloatArray) -> FloatArray:
+    """Return shape (n, k) for a vector of shape (n,), one output, or (n, k)."""
+    return vector[:, None] if vector.ndim == 1 else vector
+
+
+def cut_blocks(widths: Sequence[int], most: int) -> Iterator[slice]:
+    """Cut a list of nodes so that a part has at most ``most`` columns, or a single node."""
+    start, total = 0, 0
+    for i, width in enumerate(widths):
+        if total and total + width > most:
+            yield slice(start, i)
+            start, total = i, 0
+        total += width
+    if widths:
+        yield slice(start, len(widths))
+
+
+class Blocks:
+    """Blocks of columns that stand side by side, one per node.
+
+    Parameters
+    ----------
+    widths : sequence of int
+        Columns of each of the m nodes.
+
+    Examples
+    --------
+    >>> blocks = Blocks([1, 2])
+    >>> blocks.starts, blocks.sum(np.array([1.0, 2.0, 3.0]))
+    (array([0, 1]), array([1., 5.]))
+    """
+
+    def __init__(self, widths: Sequence[int] | IndexArray) -> None:
+        self.widths = np.asarray(widths, dtype=np.intp)
+        self._ends = np.cumsum(self.widths)
+
+    def __len__(self) -> int:
+        return len(self.widths)
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns R."""
+        return int(self._ends[-1]) if len(self) else 0
+
+    @cached_property
+    def starts(self) -> IndexArray:
+        """First column of each node, shape (m,)."""
+        return self._ends - self.widths
+
+    @cached_property
+    def _single(self) -> bool:
+        """Whether every node has one column, so that sums cost nothing."""
+        return bool(np.all(self.widths == 1))
+
+    def columns(self, index: Sequence[int] | IndexArray) -> IndexArray:
+        """Return the columns of some nodes, given by position."""
+        if self._single:
+            return np.asarray(index, dtype=np.intp)
+        parts = [np.arange(self.starts[i], self._ends[i]) for i in index]
+        return np.concatenate([np.empty(0, dtype=np.intp), *parts])
+
+    def restrict(self, index: Sequence[int] | IndexArray) -> Blocks:
+        """Return the blocks of some nodes once the others are gone."""
+        return Blocks(self.widths[np.asarray(index, dtype=np.intp)])
+
+    def spread(self, x: NDArray[Any]) -> NDArray[Any]:
+        """Repeat a value per node for each of its columns."""
+        return x if self._single else np.repeat(x, self.widths)
+
+    def sum(self, x: FloatArray, axis: int = 0) -> FloatArray:
+        """Sum over the columns of each node, along one axis."""
+        if self._single:
+            return x
+        return np.asarray(np.add.reduceat(x, self.starts, axis=axis))
+
+    def squares(self, x: FloatArray) -> FloatArray:
+        """Return the squared norm of each node's part of x, shape (R,) or (R, k), over outputs."""
+        squares = x**2 if x.ndim == 1 else np.sum(x**2, axis=1)
+        return self.sum(np.asarray(squares))
+
+    def split(self, x: FloatArray) -> list[FloatArray]:
+        """Return the part of each node, along the first axis."""
+        return np.split(x, self._ends[:-1]) if len(self) else []
+
+
+class WeightedRows:
+    """Rows with weights, the part that all engines in memory share.
+
+    Parameters
+    ----------
+    row_weights : ndarray of shape (n,)
+        Positive; they are normalised to sum one.
+    """
+
+    def __init__(self, row_weights: FloatArray) -> None:
+        self._weights = normalised(np.asarray(row_weights, dtype=np.float64))
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self._weights)
+
+    @property
+    def row_weights(self) -> FloatArray:
+        """Weights of the rows, of sum one."""
+        return self._weights
+
+    def weighted(self, row_weights: FloatArray) -> Self:
+        """Return the same rows with other weights; nothing is copied."""
+        out = object.__new__(type(self))
+        out.__dict__.update(self.__dict__)
+        out._weights = normalised(np.asarray(row_weights, dtype=np.float64))
+        return out
+
+    def correlate(
+        self, nodes: Sequence[Vertex], vector: FloatArray, *, absolute: bool = False
+    ) -> FloatArray:
+        """Return Phi' vector, or |Phi|' |vector|."""
+        raise NotImplementedError
+
+    def score_bounds(self, nodes: Sequence[Vertex], vector: FloatArray) -> FloatArray:
+        """Return numbers that are at least |Phi' vector|, whatever rounding did to it."""
+        margin = rounding_margin(self.n_rows) * self.correlate(nodes, vector, absolute=True)
+        return np.asarray(np.abs(self.correlate(nodes, vector)) + margin)

@@ -1,0 +1,324 @@
+"""What the estimators have in common: checks, the fit of one alpha, fitted attributes, warnings."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, check_random_state
+
+from hikernel.checks import check_choice, check_integer, check_number, outside_level
+from hikernel.columns import ColumnGrid
+from hikernel.engines.protocol import FloatArray
+from hikernel.errors import CertificateWarning, ConvergenceWarning
+from hikernel.estimators.explanations import Explanations
+from hikernel.estimators.parameters import OF_COLUMNS, ModelParameters
+from hikernel.estimators.targets import check_target, check_weights
+from hikernel.graphs import GraphSource, SearchGraph
+from hikernel.losses import Loss
+from hikernel.search import SearchSettings
+from hikernel.selection import (
+    REFITS,
+    Fitted,
+    TermModel,
+    TrainingProblem,
+    refit,
+    refit_is_possible,
+    too_many_kernel_rows,
+)
+
+__all__ = ["HKLEstimator", "TrainingData"]
+
+_FEW_ROWS = 20
+"""Rows up to which a single one may well carry most of the objective."""
+
+_DESIGN_ATTRIBUTES = ("columns_", "bases_", "n_features_in_", "feature_names_in_")
+"""Fitted attributes that a design may set, and another may not have."""
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """What ``fit`` was given, checked.
+
+    Attributes
+    ----------
+    source : GraphSource
+        The graph, or the columns as one.
+    rows : Any
+        The rows of X, as the source reads them.
+    y : ndarray of shape (n,)
+        Float64, or labels of any type.
+    target : ndarray of shape (n,) or (n, k)
+        y as the loss takes it.
+    weights : ndarray of shape (n,)
+        Zero or positive.
+    loss : Loss
+        The loss.
+    """
+
+    source: GraphSource
+    rows: Any
+    y: NDArray[Any]
+    target: FloatArray
+    weights: FloatArray
+    loss: Loss
+
+
+class HKLEstimator(Explanations, ModelParameters, BaseEstimator):  # type: ignore[misc]  # untyped base
+    """Base of the estimators; subclasses say what y is."""
+
+    _holds_labels = False
+    """Whether y holds labels of classes."""
+
+    _selected: TermModel
+    """The model of the convex problem, which selected the terms."""
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Whether there is a model: after a fit that failed there is none."""
+        return hasattr(self, "_model")
+
+    def __sklearn_tags__(self) -> Any:
+        """Say to scikit-learn which tables are understood."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        return tags
+
+    def save(self, path: str | PathLike[str], *, dual_coef: bool = True) -> None:
+        """Write the fitted model to one file without pickle; ``hikernel.load`` reads it.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file, of any name.
+        dual_coef : bool, default=True
+            Whether to keep ``dual_coef_``, one number per training row, which no prediction
+            needs.
+
+        Notes
+        -----
+        The file keeps all that predictions and explanations need, but not the ``path_`` of a
+        cross-validated model. A ``cv`` or ``scoring`` that is an object is left out with a
+        warning and comes back as the default; arrays among the parameters come back as lists.
+        """
+        from hikernel.estimators.saving import save  # only who saves a model pays for files
+
+        save(self, path, dual_coef=dual_coef)
+
+    @property
+    def _owner(self) -> str:
+        """The name that messages carry."""
+        return type(self).__name__
+
+    def _check_parameters(self) -> SearchSettings:
+        """Raise for parameters that make no sense, and return those of the search."""
+        # A fit that fails must not leave the model of one table with the columns of another.
+        self.__dict__.pop("_model", None)
+        check_choice("search", self.search, ["lookahead", "paper"])
+        check_integer("max_kernels", self.max_kernels, 1)
+        check_number("tol", self.tol, above=1e-13, below=1.0)
+        check_choice("certify", self.certify, ["auto", "exact", "statistical", "none"])
+        if not isinstance(self.verbose, (bool, np.bool_)):
+            check_integer("verbose", self.verbose, 0)
+        if self.time_budget is not None:
+            check_number("time_budget", self.time_budget, above=0.0)
+            if self.search == "paper":
+                raise ValueError('time_budget works with search="lookahead" only.')
+        if self.certify == "statistical" and self.search == "paper":
+            raise ValueError('certify="statistical" works with search="lookahead" only.')
+        return SearchSettings(
+            search=self.search,
+            tol=self.tol,
+            max_kernels=self.max_kernels,
+            certify=self.certify,  # type: ignore[arg-type]
+            time_budget=self.time_budget,
+            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+        )
+
+    def _source(self) -> GraphSource:
+        """Return the graph that is fitted: the one given, or that of the columns."""
+        chosen = {name: getattr(self, name) for name in OF_COLUMNS}
+        if self.graph is not None:
+            return _check_graph(self.graph, chosen)
+        del chosen["search"]
+        return ColumnGrid(**chosen, owner=self._owner)
+
+    def _read_target(
+        self, y: NDArray[Any], weights: FloatArray
+    ) -> tuple[FloatArray, FloatArray, Loss]:
+        """Return y as the loss takes it, the weights of the rows, and the loss."""
+        raise NotImplementedError
+
+    def _read_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
+        """Return what ``fit`` was given, each thing read once."""
+        source, owner = self._source(), self._owner
+        if y is None:
+            raise ValueError(f"{owner} requires y to be passed, but the target y is None.")
+        rows = source.read(X)
+        remedy = 'choose loss="log_loss"' if owner == "hkl_path" else "use HKLClassifier"
+        y = check_target(y, labels=self._holds_labels, remedy=remedy, owner=owner)
+        check_consistent_length(rows, y)
+        if len(y) < 2:
+            raise ValueError(f"X has {len(y)} row; a minimum of 2 is required by {owner}.")
+        target, weights, loss = self._read_target(y, check_weights(len(y), sample_weight))
+        return TrainingData(source, rows, y, target, weights, loss)
+
+    def _training_problem(self, data: TrainingData, settings: SearchSettings) -> TrainingProblem:
+        """Fit the graph and lay out the rows."""
+        problem = TrainingProblem.make(data.source, data.rows, data.target, data.weights, data.loss)
+        problem.objective.tail_mode(settings.certify)  # raises for a proof that cannot be had
+        return problem
+
+    def _check_refit(self, name: str | None, problem: TrainingProblem) -> None:
+        """Raise for a refit that the loss or the graph has not got."""
+        if name is not None and not refit_is_possible(problem):
+            raise ValueError(f"refit={name!r} needs a smooth loss; use refit=None with this one.")
+        if name is not None and too_many_kernel_rows(problem):
+            raise ValueError(
+                f"refit={name!r} takes Gram matrices of up to 1,000 rows (over the number of "
+                f"outputs), and there are {problem.engine.n_rows}; use refit=None, or features."
+            )
+
+    def _refitted(self, name: str | None, problem: TrainingProblem, model: TermModel) -> Fitted:
+        """Return the model estimated once more."""
+        fitted = refit(name, problem, model)
+        if fitted is None:
+            other = "" if name == "ridge" else '"ridge" or '
+            raise ValueError(
+                f"refit={name!r} does not apply: {model.n_terms} terms, or the products of their "
+                f"variables, have too many columns for {problem.engine.n_rows} rows, or are not "
+                f"given by columns at all; raise alpha, or use refit={other}None."
+            )
+        return fitted
+
+    def _keep(self, selected: TermModel, fitted: Fitted, loss: Loss, graph: SearchGraph) -> None:
+        """Set the fitted attributes.
+
+        Parameters
+        ----------
+        selected : TermModel
+            The model of the convex problem.
+        fitted : Fitted
+            The model that predicts, with its design.
+        loss : Loss
+            The loss.
+        graph : SearchGraph
+            The graph that was searched.
+        """
+        model = fitted.model
+        self._selected, self._model, self._design = selected, model, fitted.design
+        for name in _DESIGN_ATTRIBUTES:
+            self.__dict__.pop(name, None)
+        for name, value in fitted.design.attributes().items():
+            setattr(self, name, value)
+        self.loss_ = loss
+        self.graph_ = graph
+        self.hull_ = selected.frame(fitted.design)
+        self.nodes_ = model.nodes
+        self.coef_ = model.coef
+        self.intercept_: Any = model.intercept if model.intercept.ndim else float(model.intercept)
+        self.dual_coef_ = model.dual_coef
+        self.refit_ = fitted.refit
+        self.certificate_ = model.certificate
+        self.history_ = model.history
+        self.n_iter_ = len(model.history)
+
+    def _warn(self, selected: TermModel) -> None:
+        """Warn where a solve did not converge or a proof was not reached."""
+        if not selected.status.ok:
+            warnings.warn(selected.status.sentence, ConvergenceWarning, stacklevel=outside_level())
+        if not selected.certificate.certified and self.certify != "none":
+            warnings.warn(
+                selected.certificate.explain(), CertificateWarning, stacklevel=outside_level()
+            )
+
+    def _decide(self, X: Any) -> FloatArray:
+        """Return f(x) for the rows of X, shape (n,) or (n, k)."""
+        check_is_fitted(self)
+        return self._model.predict(self._design, self._design.read(X))
+
+
+class OneAlphaEstimator(HKLEstimator):
+    """Base of the estimators that fit at a given alpha."""
+
+    alpha: float
+    refit: str | None
+
+    def _check_parameters(self) -> SearchSettings:
+        remedy = "Without a penalty nothing is selected."
+        check_number("alpha", self.alpha, above=1e-100, remedy=remedy)
+        if self.refit == "auto":
+            raise ValueError(
+                'refit="auto" is a choice of cross-validation; use HKLRegressorCV or '
+                "HKLClassifierCV, or name the refit."
+            )
+        check_refit_name(self.refit)
+        return super()._check_parameters()
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
+        """Search, refit, set the fitted attributes, and say aloud what did not work out."""
+        settings = self._check_parameters()
+        problem = self._training_problem(self._read_data(X, y, sample_weight), settings)
+        self._check_refit(self.refit, problem)
+        selected = self._solve(problem, settings)
+        fitted = Fitted(selected, problem.design)
+        if self.refit is not None:
+            fitted = self._refitted(self.refit, problem, selected)
+        self._keep(selected, fitted, problem.loss, problem.graph)
+        self._warn(selected)
+        self._warn_of_outliers(problem, selected)
+
+    def _solve(self, problem: TrainingProblem, settings: SearchSettings) -> TermModel:
+        if not self.verbose:
+            return problem.solve(float(self.alpha), settings)
+        from hikernel.estimators.progress import SearchProgress
+
+        with SearchProgress(self.max_kernels) as progress:
+            return problem.solve(float(self.alpha), settings, callback=progress)
+
+    def _warn_of_outliers(self, problem: TrainingProblem, model: TermModel) -> None:
+        """Say when a single row carries most of the objective, to which tol is relative."""
+        losses = problem.row_losses(problem.prediction(model))
+        scaled = problem.loss.degree > 0 and len(losses) > _FEW_ROWS
+        if scaled and np.max(losses) > 0.5 * np.sum(losses) > 0.0:
+            row = int(np.flatnonzero(problem.used)[np.argmax(losses)])
+            warnings.warn(
+                f"Row {row} carries more than half of the objective, to which tol is relative, so "
+                "that the fit to all other rows may be poor; check that row, or lower tol.",
+                UserWarning,
+                stacklevel=outside_level(),
+            )
+
+
+def check_refit_name(name: str | None) -> None:
+    """Raise unless ``name`` is a refit, "auto" or None."""
+    if name not in (None, "auto", *REFITS):
+        listed = ", ".join(repr(known) for known in (None, *REFITS))
+        raise ValueError(f"refit must be one of {listed}, got {name!r}.")
+
+
+def _check_graph(graph: Any, chosen: dict[str, Any]) -> GraphSource:
+    """Return what ``graph=`` was given; raise unless it is one and no column parameter is set."""
+    usable = callable(getattr(graph, "read", None)) and callable(getattr(graph, "fit", None))
+    if not usable or isinstance(graph, type):
+        got = f"the class {graph.__name__}" if isinstance(graph, type) else type(graph).__name__
+        raise ValueError(
+            f"graph must be a KernelGraph or another graph of hikernel.graphs, got {got}; "
+            "KernelGraph(edges, kernels=...) makes one from edges, a mapping or a networkx graph."
+        )
+    defaults = {field.name: field.default for field in dataclasses.fields(ModelParameters)}
+    for name, value in chosen.items():
+        if isinstance(value, np.ndarray) or value != defaults[name]:
+            raise ValueError(
+                f"{name}={value!r} speaks of a grid of columns and has no meaning with graph=; "
+                "leave it out (weights and depth belong to the graph itself)."
+            )
+    source: GraphSource = graph
+    return source

@@ -1,0 +1,421 @@
+"""Fitted estimators to files and back.
+
+A state is all that the methods and fitted attributes of an estimator need, each thing once; what
+follows from it (frames, names of terms) is made again. It is checked both ways: what cannot be
+loaded is not saved.
+
+A file has no rows of X. Where a basis has knots (the kernel, spline and rank bases) it keeps some
+standardised values of the column; ``dual_coef_`` has one number per training row and can be left
+out. Parameters that no prediction needs may be anything: arrays become lists, splitters and scorers
+are left out with a warning.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils.validation import check_is_fitted
+
+from hikernel.bases import Basis, FittedBasis
+from hikernel.checks import outside_level
+from hikernel.columns import ColumnDesign, ColumnTable
+from hikernel.estimators.classifier import HKLClassifier
+from hikernel.estimators.cross_validated import HKLClassifierCV, HKLRegressorCV
+from hikernel.estimators.regressor import HKLRegressor
+from hikernel.estimators.targets import Labels
+from hikernel.graphs import Grid
+from hikernel.losses import CLASSIFICATION, REGRESSION, LogLoss, Loss, Multinomial
+from hikernel.persistence import MAX_BYTES, load_state, naming, save_state
+from hikernel.persistence.content import ContentError, conforms, shown
+from hikernel.persistence.soundness import check_bases, check_columns, check_model
+from hikernel.selection import REFITS, Fitted, TermModel
+
+__all__ = ["ESTIMATORS", "estimator_from_state", "estimator_state", "load", "save"]
+
+ESTIMATORS: dict[str, type[Any]] = {
+    cls.__name__: cls for cls in (HKLClassifier, HKLClassifierCV, HKLRegressor, HKLRegressorCV)
+}
+"""Estimators by the kind of their files."""
+
+_STATE_TYPES: dict[str, Any] = {
+    "params": dict[str, Any],
+    "columns": ColumnTable,
+    "bases": tuple[FittedBasis, ...],
+    "notes": tuple[tuple[str, str], ...],
+    "graph": Grid,
+    "loss": Loss,
+    "selected": TermModel,
+    "refit": str | None,
+    "model": TermModel | None,
+    "classes": np.ndarray | None,
+    "choice": dict[str, Any] | None,
+}
+"""``selected`` is the model of the convex problem, ``model`` that of the refit, if there is one."""
+
+_CHOICE_TYPES: dict[str, Any] = {
+    "alpha_": float,
+    "best_score_": float,
+    "n_splits_": int,
+    "cv_results_": dict[str, np.ndarray],
+}
+"""What a cross-validated estimator keeps of its choice; not the path."""
+
+_SCALARS: tuple[type, ...] = (str, int, float, np.generic, type(None))
+_KINDS: dict[str, tuple[type, ...]] = {"loss": (str, Loss), "basis": (str, Basis)}
+_MAPPINGS = ("basis", "class_weight")
+_LISTS = ("alphas", "categorical")
+_FOR_FITS_ALONE = (*_LISTS, "cv", "scoring")
+"""Parameters that a file may leave out: what they did is in the fitted model."""
+
+_NEVER_KEPT = "graph"
+"""A parameter that no file has: models of a graph of kernels are not saved."""
+
+
+def save(estimator: Any, path: str | os.PathLike[str], *, dual_coef: bool = True) -> None:
+    """Write a fitted estimator to a file.
+
+    The file appears in one step: an error leaves what was there before.
+
+    Parameters
+    ----------
+    estimator : HKLRegressor or HKLClassifier
+        Fitted.
+    path : str or path
+        Where to; the extension is free, ".hik" by custom. An old file is replaced.
+    dual_coef : bool, default=True
+        Whether to keep ``dual_coef_``, whose size is that of the training data. Without it the
+        file has the size of the terms and bases, and the loaded ``dual_coef_`` has no rows.
+
+    Raises
+    ------
+    ValueError
+        Where the estimator is not fitted, or holds what only pickle can store: a kernel, basis or
+        loss of your own, or a random generator.
+    OSError
+        Where the path is a folder, its folder is not there, or it cannot be written to.
+
+    Warns
+    -----
+    UserWarning
+        Where ``cv`` or ``scoring`` is an object, which a file cannot hold: the loaded model
+        predicts the same, and has the default of that parameter.
+
+    Examples
+    --------
+    >>> import hikernel, numpy as np, tempfile, os
+    >>> from hikernel import HKLRegressor
+    >>> X = np.random.default_rng(0).uniform(-1, 1, size=(100, 3))
+    >>> model = HKLRegressor(alpha=0.01).fit(X, X[:, 0] * X[:, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(os.path.join(folder, "model.hik"))
+    ...     again = hikernel.load(os.path.join(folder, "model.hik"))
+    >>> bool(np.all(again.predict(X) == model.predict(X)))
+    True
+    """
+    state = estimator_state(estimator, dual_coef=dual_coef)
+    save_state(path, state, type(estimator).__name__)
+
+
+def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
+    """Read a fitted estimator from a file that :func:`save` wrote.
+
+    Safe with files from anywhere: nothing in a file is executed, and loading takes memory and time
+    in proportion to its size.
+
+    The loaded model has the methods and fitted attributes of the saved one except for ``path_``:
+    of a cross-validated model a file keeps the choice (``alpha_``, ``refit_``, ``cv_results_``,
+    ``best_score_``) and the model at that alpha, and asking for ``path_`` is an AttributeError.
+    Solve the path again with :func:`~hikernel.hkl_path`, or keep the model by pickle.
+    ``dual_coef_`` has no rows where ``save`` was told to leave it out. Of the parameters, arrays
+    come back as lists, and splitters and scorers as the defaults of ``cv`` and ``scoring``.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+    max_bytes : int, default=2**30
+        Larger files are refused.
+
+    Returns
+    -------
+    HKLRegressor, HKLClassifier, HKLRegressorCV or HKLClassifierCV
+
+    Raises
+    ------
+    ModelFileError
+        Where the file is damaged, of a newer version, or no hikernel model; the message says which.
+    OSError
+        Where it is not there or cannot be read.
+    """
+    kind, state = load_state(path, max_bytes=max_bytes)
+    with naming(path):
+        return estimator_from_state(kind, state)
+
+
+def estimator_state(estimator: Any, *, dual_coef: bool = True) -> dict[str, Any]:
+    """Return the state of a fitted estimator.
+
+    Parameters
+    ----------
+    estimator : HKLRegressor, HKLClassifier, HKLRegressorCV or HKLClassifierCV
+        Fitted.
+    dual_coef : bool, default=True
+        Whether to keep ``dual_coef_``, one number per training row (and output), which no
+        prediction needs; otherwise it has no rows.
+
+    Returns
+    -------
+    dict
+        Parameters, columns, fitted bases, graph, loss, models and labels.
+
+    Raises
+    ------
+    ValueError
+        For estimators that are not fitted, or not of this package, and for parameters that a file
+        cannot hold.
+
+    Warns
+    -----
+    UserWarning
+        For parameters that a file cannot hold and no prediction needs; they become defaults.
+    """
+    if type(estimator) not in ESTIMATORS.values():
+        listed = " or ".join(ESTIMATORS)
+        raise ValueError(
+            f"Only a fitted {listed} can be saved, got {shown(estimator)}; save the model inside a "
+            "pipeline or search by itself, or use pickle or joblib."
+        )
+    check_is_fitted(estimator)
+    design = estimator._design.state()
+    if design is None:
+        raise ValueError(
+            "This model was fitted on a graph of kernels, whose functions and matrices a file "
+            "without pickle cannot hold; use pickle or joblib, or keep hull_, coef_ and intercept_."
+        )
+    selected, model = estimator._selected, estimator._model
+    if not dual_coef:
+        selected = replace(selected, dual_coef=selected.dual_coef[:0].copy())
+    state = {
+        "params": kept_params(estimator),
+        **design,
+        "graph": estimator.graph_,
+        "loss": estimator.loss_,
+        "selected": selected,
+        "refit": estimator.refit_,
+        # A refit has the dual variables and the history of the convex problem.
+        "model": None
+        if estimator.refit_ is None
+        else replace(model, dual_coef=model.dual_coef[:0].copy(), history=[]),
+        "classes": estimator.classes_ if is_classifier(estimator) else None,
+        "choice": _choice(estimator),
+    }
+    try:
+        _check_state(type(estimator), state)
+    except ContentError as error:
+        raise ValueError(f"This model cannot be saved: {error}.") from error
+    return state
+
+
+def _choice(estimator: Any) -> dict[str, Any] | None:
+    """Return what a cross-validated estimator chose, None for the others."""
+    if not isinstance(estimator, (HKLClassifierCV, HKLRegressorCV)):
+        return None
+    return {name: getattr(estimator, name) for name in _CHOICE_TYPES}
+
+
+def estimator_from_state(kind: str, state: object) -> Any:
+    """Return the fitted estimator of a state.
+
+    Parameters
+    ----------
+    kind : str
+        Name of the estimator.
+    state : dict
+        As :func:`estimator_state` returns it.
+
+    Returns
+    -------
+    HKLRegressor, HKLClassifier, HKLRegressorCV or HKLClassifierCV
+
+    Raises
+    ------
+    ContentError
+        For anything that is not the state of such an estimator.
+    """
+    cls = ESTIMATORS.get(kind)
+    if cls is None:
+        raise ContentError(f"it holds a {shown(kind)}, which this version of hikernel has not got")
+    checked = _check_state(cls, state)
+    estimator = cls(**checked["params"])
+    loss, graph, selected, model = (
+        checked[name] for name in ("loss", "graph", "selected", "model")
+    )
+    if model is None:
+        model = selected
+    else:
+        model = replace(model, dual_coef=selected.dual_coef, history=selected.history)
+    design = ColumnDesign(
+        checked["columns"], checked["bases"], graph, checked["notes"], cls.__name__
+    )
+    if checked["classes"] is not None:
+        estimator._labels = Labels(checked["classes"], loss)
+        estimator.classes_ = estimator._labels.classes
+    estimator._keep(selected, Fitted(model, design, checked["refit"]), loss, graph)
+    for name, value in (checked["choice"] or {}).items():
+        setattr(estimator, name, value)
+    return estimator
+
+
+def _check_state(cls: type[Any], state: object) -> dict[str, Any]:
+    """Return a state whose parts are there, of their types, and fit together."""
+    if not isinstance(state, dict) or set(state) != set(_STATE_TYPES):
+        raise ContentError(f"it does not hold the parts of a {cls.__name__}")
+    for name, hint in _STATE_TYPES.items():
+        if not conforms(state[name], hint):
+            raise ContentError(f"its {name} is of the wrong type ({type(state[name]).__name__})")
+    check_params(cls, state["params"])
+    columns, bases, graph, refit = (state[name] for name in ("columns", "bases", "graph", "refit"))
+    check_columns(columns)
+    if len(state["notes"]) != len(columns.names):
+        raise ContentError("the notes on its bases do not belong to its columns")
+    if refit not in (None, *REFITS):
+        raise ContentError(f"it was refitted by {shown(refit)}")
+    if (refit is None) != (state["model"] is None):
+        raise ContentError("it does not hold the model of its refit, or one too many")
+    _check_choice(cls, state["choice"])
+    richer = refit == "variables"
+    check_bases(bases, graph, len(columns.names), richer=richer)
+    n_outputs = _check_outputs(cls, state["loss"], state["classes"])
+    check_model(state["selected"], bases, graph, n_outputs)
+    if state["model"] is not None:
+        check_model(state["model"], bases, graph, n_outputs, richer=richer)
+    return state
+
+
+def _check_choice(cls: type[Any], choice: Any) -> None:
+    """Check what a cross-validation chose."""
+    if not issubclass(cls, (HKLClassifierCV, HKLRegressorCV)):
+        if choice is not None:
+            raise ContentError(f"a {cls.__name__} makes no choice")
+        return
+    if choice is None or set(choice) != set(_CHOICE_TYPES):
+        raise ContentError("it does not say what cross-validation chose")
+    for name, hint in _CHOICE_TYPES.items():
+        if not conforms(choice[name], hint):
+            raise ContentError(f"its {name} is of the wrong type")
+    if len({len(column) for column in choice["cv_results_"].values()}) > 1:
+        raise ContentError("the columns of its cv_results_ differ in length")
+
+
+def _check_outputs(cls: type[Any], loss: Loss, classes: Any) -> int | None:
+    """Return the number of outputs, None for one, of a loss and labels that go together."""
+    if issubclass(cls, (HKLRegressor, HKLRegressorCV)):
+        if type(loss) not in REGRESSION.values() or classes is not None:
+            raise ContentError(f"the loss {shown(loss)} is not one of a regressor")
+        return None
+    if classes is None or classes.ndim != 1 or len(classes) < 2:
+        raise ContentError("the labels of the classes are missing")
+    if len(set(classes.tolist())) != len(classes):
+        raise ContentError("a class is there twice")
+    several = len(classes) > 2
+    allowed: set[type] = set(CLASSIFICATION.values())
+    if several:
+        allowed = allowed - {LogLoss} | {Multinomial}
+    if type(loss) not in allowed:
+        raise ContentError(f"the loss {shown(loss)} is not one for {len(classes)} classes")
+    return len(classes) if several else None
+
+
+def kept_params(estimator: Any) -> dict[str, Any]:
+    """Return the parameters of an estimator that go into its file.
+
+    Parameters
+    ----------
+    estimator : HKLRegressor, HKLClassifier, HKLRegressorCV or HKLClassifierCV
+        Fitted.
+
+    Returns
+    -------
+    dict of str to object
+        All parameters: arrays as lists, and for splitters and scorers the default.
+
+    Raises
+    ------
+    ValueError
+        For a random generator.
+
+    Warns
+    -----
+    UserWarning
+        For every parameter that is not kept.
+    """
+    params: dict[str, Any] = estimator.get_params(deep=False)
+    params.pop(_NEVER_KEPT)
+    params["random_state"] = _seed(params["random_state"])
+    for name in _LISTS:
+        if name in params:
+            params[name] = _as_list(params[name])
+    defaults = type(estimator)().get_params(deep=False)
+    for name in _FOR_FITS_ALONE:
+        if name in params and not _can_be_kept(name, params[name]):
+            _warn_of_loss(name, params[name], defaults[name])
+            params[name] = defaults[name]
+    return params
+
+
+def check_params(cls: type[Any], params: Mapping[str, Any]) -> None:
+    """Raise unless these are the parameters of an estimator, of types that a file may hold."""
+    expected = set(cls._get_param_names()) - {_NEVER_KEPT}
+    if set(params) != expected:
+        wrong = sorted(set(params) ^ expected)
+        raise ContentError(f"the parameters of {cls.__name__} are wrong: {shown(wrong)}")
+    for name, value in params.items():
+        if not _can_be_kept(name, value):
+            raise ContentError(f"the parameter {name} is {shown(value)}")
+
+
+def _can_be_kept(name: str, value: object) -> bool:
+    parts = [value]
+    if isinstance(value, Mapping) and name in _MAPPINGS:
+        parts = list(value.values())
+    elif isinstance(value, (list, tuple)) and name in _LISTS:
+        parts = list(value)
+    return all(isinstance(part, _KINDS.get(name, _SCALARS)) for part in parts)
+
+
+def _as_list(value: Any) -> Any:
+    """Return an array, an index or a set as a list; anything else as it is."""
+    if isinstance(value, (str, bytes, list, tuple, Mapping, Iterator)):
+        return value
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    if isinstance(value, (set, frozenset)):
+        return sorted(value, key=str)  # equal models give equal files
+    return list(value) if isinstance(value, Iterable) else value
+
+
+def _warn_of_loss(name: str, value: object, default: object) -> None:
+    text = shown(value)
+    warnings.warn(
+        f"{name}={' '.join(text.split())} is not kept in the file; the loaded model predicts the "
+        f"same, and would be fitted again with {name}={default!r}.",
+        UserWarning,
+        stacklevel=outside_level(),
+    )
+
+
+def _seed(random_state: object) -> object:
+    """Return a random state that a file can hold: a number or None."""
+    if random_state is None or isinstance(random_state, (int, np.integer)):
+        return random_state
+    raise ValueError(
+        f"random_state is {shown(random_state)}, a generator in use, which a model file cannot "
+        "hold; call estimator.set_params(random_state=0) first (the fitted model does not depend "
+        "on it), or use pickle."
+    )

@@ -1,0 +1,335 @@
+"""Functional ANOVA of a model: orthogonal effects of sets of variables and their shares.
+
+Exact, from one-variable moments and the coefficients of the terms; no sampling, no product grid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hikernel.columns import ColumnDesign
+from hikernel.engines.protocol import FloatArray, Node
+from hikernel.explain.effects import require_finite
+from hikernel.explain.marginal import Marginal
+from hikernel.selection import TermModel
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["FunctionalANOVA", "VariableSet", "functional_anova"]
+
+VariableSet = tuple[int, ...]
+
+_CHUNK_NUMBERS = 2**21
+"""Numbers held at a time besides the result (16 MiB)."""
+
+
+@dataclass(frozen=True)
+class FunctionalANOVA:
+    """f(x) = mean + sum over sets u of variables of f_u(x_u), the f_u orthogonal, of mean zero.
+
+    Made by `functional_anova`, or by ``anova`` of a fitted estimator.
+
+    Attributes
+    ----------
+    design : ColumnDesign
+        The columns and bases of the model.
+    sets : list of tuple of int
+        The sets u of columns with an effect, small sets first; the empty set is not listed.
+    mean : ndarray of shape () or (k,)
+        E f under the product of the marginals.
+    variances : ndarray of shape (n_sets,) or (n_sets, k)
+        Var f_u.
+    parts : list of dict of Node to ndarray of shape (r_1, ..., r_|u|, k)
+        f_u(x) = sum over nodes v with the variables u of <parts[u][v], psi_v(x)>, where psi_v is
+        the product of the centred levels phi - mu.
+    marginals : dict of int to Marginal
+        Moments of the variables that have an effect.
+    """
+
+    design: ColumnDesign
+    sets: list[VariableSet]
+    mean: FloatArray
+    variances: FloatArray
+    parts: list[dict[Node, FloatArray]]
+    marginals: dict[int, Marginal]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the variables."""
+        return self.design.names
+
+    def shares(self, output: int | None = None) -> FloatArray:
+        """Return Var f_u / Var f, shape (n_sets,); zero where f is constant.
+
+        Parameters
+        ----------
+        output : int, optional
+            One output of several; by default the variances of all outputs are added.
+        """
+        variances = self._variances(output)
+        total = float(np.sum(variances))
+        return variances / total if total > 0.0 else variances
+
+    def total_shares(self, output: int | None = None) -> FloatArray:
+        """Return per variable the sum of the shares of the sets that contain it, shape (p,).
+
+        This is Sobol's total index. The sum over variables exceeds one where they interact.
+        """
+        return self._shares_by_variable(output, only_alone=False)
+
+    def main_shares(self, output: int | None = None) -> FloatArray:
+        """Return the share of each variable alone, Sobol's first index, shape (p,)."""
+        return self._shares_by_variable(output, only_alone=True)
+
+    def frame(self, output: int | None = None) -> pd.DataFrame:
+        """Return a row per set: variables (tuple of names), order, variance, share.
+
+        The largest share comes first.
+        """
+        import pandas as pd
+
+        frame = pd.DataFrame(
+            {
+                "variables": [tuple(self.names[m] for m in u) for u in self.sets],
+                "order": np.array([len(u) for u in self.sets], dtype=np.int64),
+                "variance": self._variances(output),
+                "share": self.shares(output),
+            }
+        )
+        return frame.sort_values("share", ascending=False, kind="stable", ignore_index=True)
+
+    def variables_frame(self, output: int | None = None) -> pd.DataFrame:
+        """Return a row per variable, in the order of the columns: variable, main, total share."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                "variable": list(self.names),
+                "main_share": self.main_shares(output),
+                "total_share": self.total_shares(output),
+            }
+        )
+
+    def effects(self, X: Any, sets: Iterable[VariableSet] | None = None) -> FloatArray:
+        """Return f_u(x) for the rows x of X, a chunk of rows at a time.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, p)
+            Rows with the columns of the training data.
+        sets : iterable of tuple of int, optional
+            Sets u to evaluate, positions in ``names`` in increasing order; all of ``self.sets``
+            by default. A set without an effect gives zeros.
+
+        Returns
+        -------
+        ndarray of shape (n, n_sets), or (n, n_sets, k) for several outputs
+            Over all sets they add up, with ``mean``, to the prediction, apart from rounding.
+
+        Raises
+        ------
+        ValueError
+            Where a row is so far from the training data that an effect overflows.
+        """
+        rows = self.design.read(X)
+        known = dict(zip(self.sets, self.parts, strict=True))
+        chosen = [known.get(tuple(u), {}) for u in (self.sets if sets is None else sets)]
+        variables = sorted({m for part in chosen for node in part for m, _ in node})
+        largest = max((tensor.size for part in chosen for tensor in part.values()), default=1)
+        per_row = sum(sum(self.design.bases[m].widths) for m in variables) + 2 * largest
+        step = max(1, _CHUNK_NUMBERS // per_row)
+        by_set = np.zeros((len(chosen), len(rows), self.mean.size))  # contiguous where written
+        with np.errstate(over="ignore", invalid="ignore"):
+            for start in range(0, len(rows), step):
+                some = slice(start, start + step)
+                centred = self._centred(rows[some], variables)
+                for i, part in enumerate(chosen):
+                    for node, tensor in part.items():
+                        by_set[i, some] += _apply([centred[pair] for pair in node], tensor)
+        out = np.swapaxes(by_set, 0, 1)
+        require_finite(out)
+        return out if self.mean.ndim else out[:, :, 0]
+
+    def _centred(
+        self, X: FloatArray, variables: Iterable[int]
+    ) -> dict[tuple[int, int], FloatArray]:
+        """Return the centred levels in use at the rows of X, each of shape (n, r)."""
+        out = {}
+        for m in variables:
+            levels = self.design.bases[m].transform(np.ascontiguousarray(X[:, m]))
+            for level in self.marginals[m].spans:
+                out[m, level] = levels[level] - self.marginals[m].mean(level)
+        return out
+
+    def _variances(self, output: int | None) -> FloatArray:
+        by_output = self.variances.reshape(len(self.sets), self.mean.size)
+        return np.asarray(np.sum(by_output, axis=1) if output is None else by_output[:, output])
+
+    def _shares_by_variable(self, output: int | None, only_alone: bool) -> FloatArray:
+        out = np.zeros(len(self.design.bases))
+        for u, share in zip(self.sets, self.shares(output), strict=True):
+            if len(u) == 1 or not only_alone:
+                out[list(u)] += share
+        return out
+
+
+def functional_anova(
+    model: TermModel,
+    design: ColumnDesign,
+    rows: FloatArray,
+    weights: FloatArray | None = None,
+) -> FunctionalANOVA:
+    """Decompose f into orthogonal effects of sets of variables (functional ANOVA).
+
+    Parameters
+    ----------
+    model : TermModel
+        The model f.
+    design : ColumnDesign
+        Its columns and fitted bases.
+    rows : ndarray of shape (n, p)
+        Rows whose marginal distributions count.
+    weights : ndarray of shape (n,), optional
+        Their weights; an integer weight equals a repeated row.
+
+    Returns
+    -------
+    FunctionalANOVA
+        The effects f_u, to be evaluated, and their variances and shares.
+
+    Raises
+    ------
+    ValueError
+        For bases whose level 0 is a bump, such as ``Gaussian()``: every term then contains
+        every variable, and f has an effect for each of the 2^p sets.
+
+    Notes
+    -----
+    Expectations are under the *product* of the marginals, as if the variables were
+    independent. Shares therefore describe the function f and not how correlated variables
+    split the variance on the training rows.
+
+    With mu_mj = E phi_mj(x_m), psi_mj = phi_mj - mu_mj and the coefficients of a term t as a
+    tensor B_t with an axis for each of its variables, the product of (mu + psi) multiplies out:
+
+        f_u(x) = sum over terms t containing u of
+                     < B_t contracted with mu_{m, t_m} for m not in u, prod_{m in u} psi_{m, t_m} >
+               = sum over nodes v with variables u of < G_v, psi_v(x) >.
+
+    Each f_u has mean zero in each of its variables, so that different f_u are uncorrelated. With
+    triangular factors E psi_m psi_m' = R_m' R_m over all levels of a variable, and R_mj the
+    columns of level j,
+
+        Var f_u = | sum_v (R_{m1, v_m1} x ... x R_{mk, v_mk}) G_v |^2,
+
+    a sum of squares. The nodes v are ancestors of terms (a variable that is left out goes to
+    level 0), so that there are never more of them than terms in the hull.
+
+    Means below 1e-12 of the root mean square of their feature are taken as zero: with orthonormal
+    polynomials, where all means vanish, a term then counts for its own set alone.
+
+    Examples
+    --------
+    >>> from hikernel import HKLRegressor
+    >>> X = np.random.default_rng(0).normal(size=(300, 3))
+    >>> y = X[:, 0] + X[:, 0] * X[:, 1]
+    >>> model = HKLRegressor(1e-4, basis="polynomial", degree=2).fit(X, y)
+    >>> anova = model.anova(X)
+    >>> anova.frame()["variables"].tolist()[:2]
+    [('x0',), ('x0', 'x1')]
+    >>> np.allclose(anova.mean + anova.effects(X).sum(axis=1), model.predict(X))
+    True
+    """
+    weights = _check_weights(weights, len(rows))
+    if not all(basis.constant_level for basis in design.bases):
+        raise ValueError(
+            "A functional ANOVA needs bases with a constant level 0: without one every term "
+            "contains every variable, and each of the 2^p sets of variables has an effect. Pass "
+            "constant_level=True to the basis, or give it by name."
+        )
+    kept = model.kept()
+    levels: dict[int, set[int]] = {}
+    for m, level in (pair for node in kept.nodes for pair in node):
+        levels.setdefault(m, set()).add(level)
+    marginals = {
+        m: Marginal.of(design.bases[m], levels[m], np.ascontiguousarray(rows[:, m]), weights)
+        for m in sorted(levels)
+    }
+    by_node: dict[Node, FloatArray] = {}
+    for node, block in zip(kept.nodes, kept.blocks, strict=True):
+        shape = [design.bases[m].widths[level] for m, level in node]
+        for part, tensor in _expand(node, block.reshape(*shape, -1), marginals):
+            by_node[part] = by_node[part] + tensor if part in by_node else tensor
+    outputs = model.coef.shape[1:]
+    constant = by_node.pop((), np.zeros(outputs)).reshape(outputs)
+    by_set: dict[VariableSet, dict[Node, FloatArray]] = {}
+    for node in sorted(by_node):
+        by_set.setdefault(tuple(m for m, _ in node), {})[node] = by_node[node]
+    sets = sorted(by_set, key=lambda u: (len(u), u))
+    parts = [by_set[u] for u in sets]
+    variances = np.array([_variance(part, marginals) for part in parts])
+    return FunctionalANOVA(
+        design=design,
+        sets=sets,
+        mean=np.asarray(model.intercept + constant),
+        variances=variances.reshape(len(sets), *outputs),
+        parts=parts,
+        marginals=marginals,
+    )
+
+
+def _expand(
+    node: Node, tensor: FloatArray, marginals: Mapping[int, Marginal]
+) -> list[tuple[Node, FloatArray]]:
+    """Multiply out the product of (mu + psi) over the variables of a term.
+
+    Returns for every subset of them with a nonzero part the node that is left and the tensor
+    with the other axes contracted with means.
+    """
+    parts: list[tuple[Node, FloatArray]] = [((), tensor)]
+    for m, level in node:
+        mean = marginals[m].mean(level)
+        dropped = []
+        if np.any(mean):
+            dropped = [(left, np.tensordot(mean, rest, (0, len(left)))) for left, rest in parts]
+        parts = [((*left, (m, level)), rest) for left, rest in parts] + dropped
+    return parts
+
+
+def _variance(part: Mapping[Node, FloatArray], marginals: Mapping[int, Marginal]) -> FloatArray:
+    """Return Var f_u of every output, shape (k,)."""
+    variables = [m for m, _ in next(iter(part))]
+    roots = [
+        marginals[m].roots({node[axis][1] for node in part}) for axis, m in enumerate(variables)
+    ]
+    total: FloatArray | float = 0.0
+    for node, tensor in part.items():
+        for axis, (_, level) in enumerate(node):
+            tensor = np.moveaxis(np.tensordot(roots[axis][level], tensor, (1, axis)), 0, axis)
+        total = total + tensor
+    return np.asarray(np.sum(np.square(total), axis=tuple(range(len(variables)))))
+
+
+def _apply(features: Sequence[FloatArray], tensor: FloatArray) -> FloatArray:
+    """Return <tensor, outer product of the features of a row> for every row, shape (n, k)."""
+    first, *others = features
+    out = first @ tensor.reshape(len(tensor), -1)
+    for block in others:
+        out = np.einsum("na,nab->nb", block, out.reshape(*block.shape, -1))
+    return out
+
+
+def _check_weights(weights: FloatArray | None, n_rows: int) -> FloatArray:
+    if weights is None:
+        return np.ones(n_rows)
+    weights = np.asarray(weights, dtype=np.float64)
+    if weights.shape != (n_rows,):
+        raise ValueError(f"weights must have shape ({n_rows},), got {weights.shape}.")
+    if not np.all(np.isfinite(weights)) or np.any(weights < 0.0) or not np.any(weights):
+        raise ValueError("weights must be finite, zero or positive, and not all zero.")
+    return weights

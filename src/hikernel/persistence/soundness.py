@@ -1,0 +1,181 @@
+"""Whether the parts of a model fit together: bases, graph, terms, coefficients, certificates.
+
+The codec has checked the type of every field before. Here ranges and shapes are checked, and every
+basis is tried on two points, so that whatever loads can also predict. Cost is bounded by the size
+of what is checked: no number in a file may make the check (or a prediction) long or large.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hikernel.bases import FittedBasis
+from hikernel.columns import ColumnTable
+from hikernel.graphs import Grid, Node
+from hikernel.persistence.content import ContentError, conforms, shown
+from hikernel.search import Certificate
+from hikernel.selection import TermModel
+
+__all__ = ["check_bases", "check_certificate", "check_columns", "check_model"]
+
+_LARGEST_INTEGER = 100_000
+"""Of a fitted basis: degrees, numbers of directions, exponents of scale."""
+_TRIAL = np.array([0.0, 1.0])
+
+
+def check_bases(
+    bases: Sequence[FittedBasis], graph: Grid, n_features: int, *, richer: bool = False
+) -> None:
+    """Raise unless there is a sound basis per column, with the levels of the graph.
+
+    The bases of a refit may be ``richer``, with more levels than the graph.
+    """
+    if not len(bases) == graph.n_variables == n_features:
+        raise ContentError(
+            f"it has {n_features} columns, {len(bases)} bases, and a graph of "
+            f"{graph.n_variables} variables"
+        )
+    for m, basis in enumerate(bases):
+        where = f"the basis of column {m}"
+        _check_numbers(basis, where)
+        try:
+            widths = basis.widths
+            more = basis.max_level - graph.max_level(m)
+            if more < 0 or (more > 0 and not richer):
+                raise ContentError(f"{where} has other levels than the graph")
+            with np.errstate(all="ignore"):
+                levels = basis.transform(_TRIAL)
+        except ContentError:
+            raise
+        except Exception as error:  # parts that do not fit together fail in many ways
+            raise ContentError(f"{where} cannot be evaluated ({error})") from error
+        shapes = [np.shape(level) for level in levels]
+        if shapes != [(len(_TRIAL), width) for width in widths]:
+            raise ContentError(f"{where} has levels of the wrong shape")
+        if any(np.isnan(level).any() for level in levels):
+            raise ContentError(f"{where} has values that are not numbers")
+
+
+def check_columns(columns: ColumnTable) -> None:
+    """Raise unless the parts of a table go together."""
+    n_features, names = columns.n_features_in, columns.names
+    if n_features < 1 or len(names) != n_features + len(columns.indicators):
+        raise ContentError("the names of its columns are not one a column")
+    if columns.feature_names_in is not None and len(columns.feature_names_in) != n_features:
+        raise ContentError("the names of its columns are not one a column")
+    if not len(names) == len(columns.kinds) == len(columns.categories) == len(set(names)):
+        raise ContentError("the kinds of its columns are not one a column")
+    for kind, categories in zip(columns.kinds, columns.categories, strict=True):
+        if (kind == "category") != (categories is not None):
+            raise ContentError("its categories are not those of its columns of categories")
+        if categories is not None and len(set(categories)) != len(categories):
+            raise ContentError("a category is there twice")
+    if not all(0 <= m < n_features for m in columns.indicators):
+        raise ContentError("its missing values are marked for columns that it has not got")
+
+
+def _check_numbers(value: Any, where: str) -> None:
+    """Raise for NaN, infinities and huge integers anywhere in a dataclass."""
+    for field in dataclasses.fields(value):
+        item = getattr(value, field.name)
+        if dataclasses.is_dataclass(item) and not isinstance(item, type):
+            _check_numbers(item, where)
+        elif isinstance(item, (int, np.integer)):
+            if abs(int(item)) > _LARGEST_INTEGER:
+                raise ContentError(f"{field.name} in {where} is out of range: {shown(item)}")
+        elif isinstance(item, (float, np.floating, np.ndarray)) and not np.all(np.isfinite(item)):
+            raise ContentError(f"{field.name} in {where} is not finite")
+
+
+def check_model(
+    model: TermModel,
+    bases: Sequence[FittedBasis],
+    graph: Grid,
+    n_outputs: int | None,
+    *,
+    richer: bool = False,
+) -> None:
+    """Raise unless the terms are of the graph and the arrays of their number and width.
+
+    Parameters
+    ----------
+    model : TermModel
+        The model.
+    bases, graph : sequence of FittedBasis, Grid
+        As :func:`check_bases` has passed them.
+    n_outputs : int or None
+        Columns of the coefficients; None where they are a vector.
+    richer : bool
+        Whether the terms may use all levels of the bases, as those of a refit do.
+    """
+    if not 0.0 < model.lam < math.inf:
+        raise ContentError(f"lambda is {shown(model.lam)}")
+    levels = tuple((1.0,) * (basis.max_level + 1) for basis in bases)
+    _check_nodes(model.nodes, Grid(levels) if richer else graph)
+    size = len(model.nodes)
+    outputs = () if n_outputs is None else (n_outputs,)
+    if model.widths.dtype.kind != "i" or model.widths.shape != (size,):
+        raise ContentError("the widths of the terms are not one integer a term")
+    if model.widths.tolist() != _node_widths(model.nodes, bases):
+        raise ContentError("the widths of the terms are not those of their bases")
+    shapes = {
+        "coef": (int(np.sum(model.widths)), *outputs),
+        "intercept": outputs,
+        "dual_coef": (*model.dual_coef.shape[:1], *outputs),
+        **dict.fromkeys(["eta", "zeta", "norms", "shares"], (size,)),
+    }
+    for name, shape in shapes.items():
+        _check_array(name, getattr(model, name), shape)
+    if model.dual_coef.ndim == 0 or np.any(model.norms < 0.0):
+        raise ContentError("dual_coef is a number or norms are negative")
+    check_certificate(model.certificate)
+    for certificate in model.history:
+        check_certificate(certificate)
+
+
+def _check_array(name: str, array: NDArray[Any], shape: tuple[int, ...]) -> None:
+    if array.shape != shape:
+        raise ContentError(f"{name} has shape {array.shape} and not {shape}")
+    if not np.all(np.isfinite(array)):
+        raise ContentError(f"{name} holds NaN or infinity")
+
+
+def _check_nodes(nodes: object, graph: Grid) -> None:
+    # Models of other graphs have other nodes, so that the type of the field says nothing of them.
+    if not conforms(nodes, list[Node]):
+        raise ContentError("nodes of TermModel is of the wrong type")
+    assert isinstance(nodes, list)
+    for node in nodes:
+        if node not in graph:
+            raise ContentError(f"the term {shown(node)} is not in the graph of the bases")
+    if len(set(nodes)) != len(nodes):
+        raise ContentError("a term is there twice")
+
+
+def _node_widths(nodes: Sequence[Node], bases: Sequence[FittedBasis]) -> list[int]:
+    """Return the feature columns of nodes; bases without a constant take part in all of them."""
+    widths = [basis.widths for basis in bases]
+    everywhere = {m: 0 for m, basis in enumerate(bases) if not basis.constant_level}
+    return [
+        math.prod(widths[m][level] for m, level in {**everywhere, **dict(node)}.items())
+        for node in nodes
+    ]
+
+
+def check_certificate(certificate: Certificate) -> None:
+    """Raise for a certificate that no search makes."""
+    numbers = [certificate.objective, certificate.dual_bound, certificate.tol]
+    counts = [certificate.n_vertices, certificate.n_explored, certificate.n_kernels]
+    if (
+        any(math.isnan(number) for number in numbers)
+        or min(counts) < 0
+        or not 0.0 <= certificate.confidence <= 1.0
+        or certificate.kind not in ("exact", "statistical", "none")
+    ):
+        raise ContentError(f"it holds the impossible certificate {shown(certificate)}")

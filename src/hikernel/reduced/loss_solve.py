@@ -1,0 +1,221 @@
+"""Any convex loss on a hull: Newton's method on the loss, the penalty kept as it is.
+
+At the present prediction f the loss is replaced by a quadratic model,
+
+    sum_i omega_i W_i (z_i - f_i)^2 / 2,    z = f - g / W,
+
+with gradient g and curvature W: the squared-error problem with other row weights and another
+target, which ``newton`` solves over beta, b and eta together. ``descent`` takes g and W from a
+smooth loss, ``interior`` from the central path of a loss with kinks. Both end by the gap of the
+exact loss, with its exact conjugate.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hikernel.engines.protocol import FloatArray
+from hikernel.reduced.solution import ReducedSolution, Status, WarmStart
+from hikernel.reduced.variational import DualNormBound
+from hikernel.reduced.working_set import solve_form
+
+if TYPE_CHECKING:
+    from hikernel.reduced.problem import ReducedProblem
+
+__all__ = ["LossSolve", "Point"]
+
+_LEAST_TOL, _LARGEST_TOL = 1e-14, 0.03
+"""Limits of the relative tolerance to which a quadratic model is solved."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """A model on the hull.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (R,) or (R, k)
+        beta.
+    linear : ndarray of shape (n,) or (n, k)
+        Phi beta.
+    intercept : ndarray of shape () or (k,)
+        b.
+    norm : float
+        Omega(beta).
+    """
+
+    coef: FloatArray
+    linear: FloatArray
+    intercept: FloatArray
+    norm: float
+
+    @property
+    def f(self) -> FloatArray:
+        """The prediction."""
+        return np.asarray(self.linear + self.intercept)
+
+
+@dataclass(frozen=True)
+class Gap:
+    """The gap at a point, with the dual point that proves it."""
+
+    objective: float
+    dual_bound: float
+    dual_norm: DualNormBound
+    scores: FloatArray
+    residuals: FloatArray
+
+    @property
+    def value(self) -> float:
+        """Objective minus dual bound."""
+        return max(0.0, self.objective - self.dual_bound)
+
+
+class LossSolve(ABC):
+    """What the solves of all losses have in common.
+
+    Parameters
+    ----------
+    problem : ReducedProblem
+        Hull and loss.
+    lam : float
+        lambda.
+    tol : float
+        Relative gap to reach.
+    warm : WarmStart, optional
+        Where to start.
+    """
+
+    def __init__(
+        self, problem: ReducedProblem, lam: float, tol: float, warm: WarmStart | None
+    ) -> None:
+        self.problem = problem
+        self.loss = problem.loss
+        self.y = problem.y
+        self.omega = problem.engine.row_weights
+        self.lam = lam
+        self.tol = tol
+        self.outputs = self.y.shape[1:]
+        self.eta = None if warm is None else warm.eta
+        self.steps = 0
+        self._best: tuple[Gap, Point, FloatArray] | None = None
+        self.since_best = 0
+
+    @abstractmethod
+    def run(self) -> ReducedSolution:
+        """Step until the gap is small enough."""
+
+    def first_point(self, warm: WarmStart | None, smoothing: float) -> Point:
+        """Return where to start, with the best intercept."""
+        if warm is None:
+            coef = np.zeros((self.problem.n_columns, *self.outputs))
+            return self.with_intercept(coef, np.zeros_like(self.y), 0.0, smoothing)
+        return self.with_intercept(warm.coef, self.apply(warm.coef), 0.0, smoothing)
+
+    def model_solution(
+        self, point: Point, gradient: FloatArray, curvature: FloatArray, wanted: float
+    ) -> tuple[Point, DualNormBound]:
+        """Solve the quadratic model at a point to an absolute gap, and keep its eta."""
+        problem = self.problem
+        shape = (len(self.omega), -1)
+        targets = (point.f - gradient / curvature).reshape(shape)
+        form, target_means, column_means = problem.quadratic_form(targets, curvature.reshape(shape))
+        value = 0.5 * float(np.sum(self.omega @ (gradient**2 / curvature)))
+        value += 0.5 * self.lam * point.norm**2
+        tol = wanted / max(value, np.finfo(float).tiny)
+        solution = solve_form(
+            form,
+            problem.hull,
+            self.lam,
+            tol=float(np.clip(tol, _LEAST_TOL, _LARGEST_TOL)),
+            warm_eta=self.eta,
+        )
+        self.eta = solution.eta
+        coef = solution.coef.reshape(-1, problem.n_columns)
+        b = target_means - np.sum(column_means * coef, axis=1)
+        if self.loss.shift_invariant:
+            # What all outputs share changes the penalty alone.
+            coef, b = coef - np.mean(coef, axis=0), b - np.mean(b)
+        coef = coef.T if self.outputs else coef[0]
+        goal = Point(coef, self.apply(coef), b if self.outputs else b[0], self.norm(coef))
+        return goal, solution.dual_norm
+
+    def gap(self, point: Point, residuals: FloatArray, eta: FloatArray) -> Gap:
+        """Return the gap of the exact problem at a point and a dual point.
+
+        ``eta`` is where the search for a good bound on the dual norm starts.
+        """
+        problem = self.problem
+        objective = self.objective(point)
+        dual_coef = (self.omega * residuals.T).T / self.lam
+        scores = problem.engine.correlate(problem.nodes, dual_coef)
+        scores[problem.constant_columns] = 0.0
+        curve = self.loss.dual_curve(self.y, residuals, self.omega)
+        enough = curve.penalty_for((1.0 - self.tol) * objective) / self.lam
+        bound = problem.hull.refine_dual_norm(problem.node_squares(scores), eta, enough=enough)
+        dual = min(curve.value(self.lam * bound.value), objective)
+        return Gap(objective, dual, bound, scores, residuals)
+
+    def note(self, point: Point, residuals: FloatArray, start: DualNormBound) -> Gap:
+        """Return the gap and remember the best point."""
+        gap = self.gap(point, residuals, start.eta)
+        assert self.eta is not None
+        self.since_best += 1
+        if self._best is None or gap.value < self._best[0].value:
+            self._best, self.since_best = (gap, point, self.eta), 0
+        return gap
+
+    def is_enough(self, gap: Gap) -> bool:
+        """Whether the tolerance is met, or only rounding is left."""
+        return gap.value <= max(self.tol * gap.objective, 1e-15)
+
+    def solution(self, status: Status) -> ReducedSolution:
+        """Return the best point met."""
+        assert self._best is not None
+        gap, point, eta = self._best
+        return ReducedSolution(
+            eta=eta,
+            zeta=self.problem.hull.zeta(eta),
+            coef=point.coef,
+            scores=gap.scores,
+            objective=gap.objective,
+            dual_bound=gap.dual_bound,
+            dual_norm=gap.dual_norm,
+            n_iter=self.steps,
+            status=status,
+            residuals=gap.residuals,
+        )
+
+    def with_intercept(
+        self, coef: FloatArray, linear: FloatArray, start: FloatArray | float, smoothing: float
+    ) -> Point:
+        """Return a point with the best intercept."""
+        b = self.loss.intercept(self.y, linear, self.omega, smoothing, start)
+        return Point(coef, linear, b, self.norm(coef))
+
+    def mix(self, point: Point, goal: Point, length: float) -> Point:
+        """Return the point some way from one to another."""
+        coef = point.coef + length * (goal.coef - point.coef)
+        return Point(
+            coef,
+            point.linear + length * (goal.linear - point.linear),
+            point.intercept + length * (goal.intercept - point.intercept),
+            self.norm(coef),
+        )
+
+    def apply(self, coef: FloatArray) -> FloatArray:
+        """Return Phi beta."""
+        return self.problem.engine.apply(self.problem.nodes, coef)
+
+    def norm(self, coef: FloatArray) -> float:
+        """Return Omega(beta)."""
+        return self.problem.hull.norm(self.problem.node_squares(coef))
+
+    def objective(self, point: Point) -> float:
+        """Return the exact objective."""
+        loss = float(self.omega @ self.loss.value(self.y, point.f))
+        return loss + 0.5 * self.lam * point.norm**2

@@ -1,0 +1,326 @@
+"""The problem on the whole graph, for any lambda: solutions on hulls, measured from the rows.
+
+On a grid, whose kernels are never enumerated, sums over all of them are known in closed form, and
+``PairScreen`` bounds the scores of all products of two levels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hikernel.engines.protocol import Engine, FloatArray, GridEngine, Node, Vertex
+from hikernel.engines.sketch import sketched_bounds
+from hikernel.graphs import ROOT, Grid, SearchGraph
+from hikernel.losses import Loss, SquaredError, balanced
+from hikernel.reduced import ReducedProblem, ReducedSolution, WarmStart
+from hikernel.reduced.problem import FormName
+from hikernel.search.certificate import DualPoint
+
+__all__ = [
+    "AUTO_WORK",
+    "RISK",
+    "Certify",
+    "GridObjective",
+    "Objective",
+    "PairScreen",
+    "SolvedHull",
+    "TailMode",
+]
+
+Certify = Literal["auto", "exact", "statistical", "none"]
+TailMode = Literal["exact", "statistical", "none"]
+
+AUTO_WORK = 7 * 10**8
+"""certify="auto" bounds the tail exactly up to this many pairs of rows times variables (6,500 rows
+with 32 variables): some ten seconds a round on two cores."""
+
+AUTO_SKETCH_WORK = 2 * 10**10
+"""Above that, certify="auto" bounds it statistically up to this many rows times variables times
+draws (600,000 rows with 32 variables)."""
+
+N_DRAWS = 1000
+"""Draws behind a statistical bound."""
+
+RISK = 0.05
+"""Probability that a statistical bound is too small."""
+
+_SOLVE_SHARE = 0.1
+"""Share of the tolerance that the reduced solves may use up."""
+
+_MOST_SCORES = 10**12
+"""Rows (or pairs of rows, from Gram matrices) times pairs of levels that are scored in one round at
+most: some ten seconds on two cores. The prefixes with the largest bounds come first."""
+
+_REFERENCES = 4
+"""Dual points whose passes are remembered."""
+
+_REFRESH = 0.5
+"""Share of prefixes from which on all are scored, to start anew from there."""
+
+
+@dataclass(frozen=True)
+class SolvedHull:
+    """A solution on a hull, measured from the rows.
+
+    Attributes
+    ----------
+    problem : ReducedProblem
+        The reduced problem on the hull J.
+    solution : ReducedSolution
+        Its solution.
+    intercept : ndarray of shape () or (k,)
+        b.
+    objective : float
+        Recomputed from the rows.
+    dual : DualPoint
+        The dual point that belongs to the model.
+    own_squares : ndarray of shape (m,)
+        |a_w|^2 on the hull, recomputed from the rows.
+    inside : float
+        Bound on Omega*^2 over the hull.
+    threshold : float
+        The largest Omega*^2 at which the gap meets the tolerance; no less than ``inside``.
+    """
+
+    problem: ReducedProblem
+    solution: ReducedSolution
+    intercept: FloatArray
+    objective: float
+    dual: DualPoint
+    own_squares: FloatArray
+    inside: float
+    threshold: float
+
+
+@dataclass(frozen=True)
+class Objective:
+    """min over the whole graph of (1/n) sum loss + (lambda/2) Omega^2, for any lambda.
+
+    Attributes
+    ----------
+    engine : Engine
+        The rows.
+    graph : SearchGraph
+        The graph.
+    y : ndarray of shape (n,) or (n, k)
+        The target.
+    loss : Loss
+        The loss.
+    form : {"auto", "primal", "dual"}
+        Form of the reduced problems.
+    """
+
+    engine: Engine
+    graph: SearchGraph
+    y: FloatArray
+    loss: Loss = field(default_factory=SquaredError)
+    form: FormName = "auto"
+
+    def reduced(self, nodes: Sequence[Vertex]) -> ReducedProblem:
+        """Return the reduced problem on a hull."""
+        return ReducedProblem(self.engine, self.graph, self.y, nodes, self.loss, form=self.form)
+
+    def tail_mode(self, certify: Certify) -> TailMode:
+        """Return how kernels outside a hull are bounded: here each by its own score."""
+        return "exact"
+
+    def null_dual(self, lam: float) -> DualPoint:
+        """Return the dual point of the best constant."""
+        return self._measure([], np.zeros((0, *self.y.shape[1:])), lam, None)[2]
+
+    def solve(
+        self, reduced: ReducedProblem, lam: float, *, tol: float, warm: WarmStart | None = None
+    ) -> SolvedHull:
+        """Solve a reduced problem and measure the solution from the rows.
+
+        The certificate does not lean on the solver's own numbers: objective, dual point and dual
+        norm are computed again here.
+
+        Parameters
+        ----------
+        reduced : ReducedProblem
+            The problem on a hull.
+        lam : float
+            lambda.
+        tol : float
+            Relative gap that the search is to reach; the solve may use up a tenth of it.
+        warm : WarmStart, optional
+            Where to start.
+        """
+        solution = reduced.solve(lam, tol=_SOLVE_SHARE * tol, warm=warm)
+        intercept, loss, dual = self._measure(reduced.nodes, solution.coef, lam, solution.residuals)
+        norm = reduced.hull.norm(reduced.node_squares(solution.coef))
+        objective = loss + 0.5 * lam * norm**2
+        own = reduced.rounded_up_squares(dual.dual_coef)
+        inside = reduced.hull.refine_dual_norm(own, solution.dual_norm.eta).value
+        return SolvedHull(
+            problem=reduced,
+            solution=solution,
+            intercept=intercept,
+            objective=objective,
+            dual=dual,
+            own_squares=own,
+            inside=inside,
+            threshold=max(dual.dual_norm_for((1.0 - tol) * objective), inside),
+        )
+
+    def _measure(
+        self,
+        nodes: Sequence[Vertex],
+        coef: FloatArray,
+        lam: float,
+        residuals: FloatArray | None,
+    ) -> tuple[FloatArray, float, DualPoint]:
+        """Return the best intercept of a model, its mean loss and its dual point.
+
+        The dual point comes from the gradient at the model, or, where the loss has kinks and no
+        gradient, from the residuals that a solver found: whatever they are, balanced and checked
+        against the domain of the conjugate they give a valid bound.
+        """
+        loss, omega = self.loss, self.engine.row_weights
+        linear = self.engine.apply(nodes, coef)
+        intercept = loss.intercept(self.y, linear, omega, 0.0 if loss.smooth else 1e-12)
+        f = linear + intercept
+        if loss.smooth or residuals is None:
+            residuals = loss.residuals(self.y, f, omega, 0.0 if loss.smooth else 1e-6)
+        else:
+            residuals = balanced(residuals, omega)
+        dual = DualPoint.of(loss, self.y, residuals, omega, lam)
+        return intercept, float(omega @ loss.value(self.y, f)), dual
+
+
+@dataclass(frozen=True)
+class GridObjective(Objective):
+    """The same on a grid, with sums over all of it in closed form."""
+
+    engine: GridEngine
+    graph: Grid
+
+    @cached_property
+    def screen(self) -> PairScreen:
+        """Bounds on pairs, which the lambdas of a path share."""
+        return PairScreen(self.engine, self.graph)
+
+    def tail_sums(self, nodes: Sequence[Node], dual: DualPoint) -> FloatArray:
+        """Return U(t) of the nodes for a dual point."""
+        scales, limit = self.graph.tail_scales(), self.graph.max_order
+        return self.engine.tail_sums(nodes, dual.dual_coef, scales, limit)
+
+    def own_sums(self, nodes: Sequence[Node], dual: DualPoint) -> FloatArray:
+        """Return the sums of |a_w|^2 / prod_m d_{m,w_m}^2 over all descendants w of the nodes."""
+        scales, limit = self.graph.own_scales(), self.graph.max_order
+        return self.engine.tail_sums(nodes, dual.dual_coef, scales, limit)
+
+    def total_score(self, dual: DualPoint) -> float:
+        """Return the sum over the whole graph of |a_w|^2 / prod_m d_{m,w_m}^2."""
+        return float(self.own_sums([ROOT], dual)[0])
+
+    def tail_bounds(
+        self, nodes: Sequence[Node], dual: DualPoint, risk: float, seed: int
+    ) -> FloatArray:
+        """Return bounds on U(t) that hold for all nodes with probability 1 - risk."""
+        scales, limit = self.graph.tail_scales(), self.graph.max_order
+        draws = self.engine.tail_draws(nodes, dual.dual_coef, scales, limit, N_DRAWS, seed)
+        diagonal = self.engine.tail_diagonal(nodes, dual.dual_coef, scales, limit)
+        return sketched_bounds(draws, risk, diagonal)
+
+    def tail_mode(self, certify: Certify) -> TailMode:
+        """Return how the tail is to be bounded: exactly costs n^2, statistically n.
+
+        From Gram matrices it is bounded exactly or not at all: a solve costs n^2 and more anyway.
+        """
+        if not self.engine.has_draws:
+            if certify == "statistical":
+                raise ValueError(
+                    'certify="statistical" draws random signs for feature columns, and Gram '
+                    'matrices have none; use certify="exact" (or "auto", which then is the same).'
+                )
+            return "exact" if certify == "auto" else certify
+        if certify != "auto":
+            return certify
+        n, p = self.engine.n_rows, self.graph.n_variables
+        if n * (n + 1) // 2 * p <= AUTO_WORK:
+            return "exact"
+        return "statistical" if n * p * N_DRAWS <= AUTO_SKETCH_WORK else "none"
+
+
+class PairScreen:
+    """Bounds on the scores of all products of two levels, kept up from round to round.
+
+    For two levels v, w of different variables, and any dual points alpha and alpha0,
+
+        |a_vw(alpha)| <= |s| |a_vw(alpha0)| + |rows of Phi_v scaled by (alpha - s alpha0) / u|
+                                              |rows of Phi_w scaled by u|,      u = sqrt(omega),
+
+    by Cauchy and Schwarz (norms of Frobenius, s any number). With the largest |a_vw(alpha0)| / d_w
+    over w known from one pass over all pairs, that bounds all pairs of v at the cost of one product
+    with v. Before any pass alpha0 is zero, and the bound is a norm, which is enough to rule out
+    deep levels while lambda is large. With several outputs |alpha_i| is the norm over them. From
+    one round or lambda to the next alpha changes little, so that a pass over all pairs is needed
+    only now and then.
+
+    Parameters
+    ----------
+    engine : GridEngine
+        The rows.
+    graph : Grid
+        The weights.
+    """
+
+    def __init__(self, engine: GridEngine, graph: Grid) -> None:
+        self._engine = engine
+        self._prefixes: list[Node] = [(pair,) for pair in engine.level_pairs]
+        self._index = {prefix: i for i, prefix in enumerate(self._prefixes)}
+        self._weights = np.array([graph.weight(prefix) for prefix in self._prefixes])
+        self._roots = np.sqrt(engine.row_weights)
+        sizes = np.sqrt(engine.level_squares(self._roots)) / self._weights
+        self._largest = float(np.max(sizes, initial=0.0))
+        self._references: list[FloatArray] = []
+        self._scores = np.zeros(len(self._prefixes))
+        self._source = np.full(len(self._prefixes), -1)  # which reference; -1 is alpha0 = 0
+
+    def open_prefixes(self, dual_coef: FloatArray, threshold: float) -> list[Node]:
+        """Return the levels that can be part of a pair with |a|^2 / d^2 above a threshold."""
+        bounds = self._bounds(dual_coef)
+        chosen: NDArray[np.intp] = np.flatnonzero(bounds**2 > threshold)
+        if len(chosen) > _REFRESH * len(bounds):
+            chosen = np.arange(len(bounds))
+        n_outputs = 1 if dual_coef.ndim == 1 else dual_coef.shape[1]
+        most = _MOST_SCORES // max(1, self._engine.score_work * len(bounds) * n_outputs)
+        if len(chosen) > most:
+            chosen = chosen[np.argsort(-bounds[chosen], kind="stable")[:most]]
+        return [self._prefixes[i] for i in chosen]
+
+    def update(self, dual_coef: FloatArray, prefixes: Sequence[Node], largest: FloatArray) -> None:
+        """Take note of the largest |a|^2 / d^2 over the pairs of some levels."""
+        if not prefixes or not np.any(dual_coef):
+            return
+        index = np.array([self._index[prefix] for prefix in prefixes])
+        if len(self._references) == _REFERENCES:
+            # The oldest goes; levels that hang on it fall back to the bound by norms.
+            del self._references[0]
+            self._scores[self._source == 0] = 0.0
+            self._source = np.maximum(self._source - 1, -1)
+        self._references.append(dual_coef.copy())
+        self._scores[index] = np.sqrt(largest)
+        self._source[index] = len(self._references) - 1
+
+    def _bounds(self, dual_coef: FloatArray) -> FloatArray:
+        out = np.empty(len(self._prefixes))
+        for source in np.unique(self._source):
+            here = self._source == source
+            factor, change = 0.0, dual_coef
+            if source >= 0:
+                reference = self._references[source]
+                factor = float(np.vdot(dual_coef, reference) / np.vdot(reference, reference))
+                change = dual_coef - factor * reference
+            rows = np.abs(change) if change.ndim == 1 else np.linalg.norm(change, axis=1)
+            norms = np.sqrt(self._engine.level_squares(rows / self._roots)) / self._weights
+            out[here] = (abs(factor) * self._scores + norms * self._largest)[here]
+        return out

@@ -1,0 +1,271 @@
+"""Bound the tail: every node outside J, by branch and bound over sets of variables.
+
+The support of a node is its set of variables. For a set s of variables let t_s be the node with
+level 1 in each; the descendants of t_s are exactly the nodes whose support contains s, and
+
+    U(t_s) <= threshold
+
+closes all of them at once. Sets are visited as in frequent-set mining: a set is looked at only
+if all its subsets of one variable less stay open, and when it stays open itself, the nodes with
+just that support (all levels) are explored one by one. A first, cheaper test bounds the whole
+tail by one sum over all kernels, less what has been scored.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hikernel.engines.protocol import FloatArray, Node
+from hikernel.search.certificate import StopReason
+from hikernel.search.growth import TailBound
+from hikernel.search.objective import RISK, GridObjective, SolvedHull, TailMode
+
+__all__ = ["TailSearch"]
+
+Support = tuple[int, ...]
+
+IndexArray = NDArray[np.intp]
+
+_EXPLORE_PREFIXES = 2000
+"""Prefixes whose extensions are scored together."""
+
+
+class TailSearch:
+    """A bound on everything outside the hull of a solution.
+
+    Parameters
+    ----------
+    objective : GridObjective
+        Rows, grid, target and loss.
+    solved : SolvedHull
+        The solution whose optimality is to be proven.
+    mode : {"exact", "statistical"}
+        Whether descendant sums are computed or estimated from random signs.
+    shared_bound : callable
+        Gives the dual norm bound over the hull and some explored nodes together.
+    is_late : callable
+        Tells whether the time is up.
+    max_explored : int
+        Kernels that may be scored.
+    seed : int
+        Of the random signs.
+    attempt : int
+        How often this search has asked, from 1: statistical bounds share the risk.
+    """
+
+    def __init__(
+        self,
+        objective: GridObjective,
+        solved: SolvedHull,
+        *,
+        mode: TailMode,
+        shared_bound: Callable[[SolvedHull, Sequence[Node]], float],
+        is_late: Callable[[], bool],
+        max_explored: int,
+        seed: int,
+        attempt: int,
+    ) -> None:
+        self._objective = objective
+        self._solved = solved
+        self._mode = mode
+        self._shared_bound = shared_bound
+        self._is_late = is_late
+        self._max_explored = max_explored
+        self._seed = seed
+        self._attempt = attempt
+        self._hull = set(solved.problem.nodes)
+        self._forced = {
+            subset
+            for node in self._hull
+            for size in range(1, len(node) + 1)
+            for subset in itertools.combinations([m for m, _ in node], size)
+        }
+        self._hull_by_prefix: dict[Support, list[Node]] = {}
+        for node in self._hull:
+            if node:
+                self._hull_by_prefix.setdefault(_support(node[:-1]), []).append(node)
+        self._graph = objective.graph
+        self._variables = [
+            m for m in range(self._graph.n_variables) if self._graph.max_level(m) > 0
+        ]
+        self._pairs = objective.engine.level_pairs
+        self._pair_variables = np.array([m for m, _ in self._pairs])
+        self._pair_weights = np.array([self._graph.weight((pair,)) for pair in self._pairs])
+        self._violators: dict[Node, float] = {}
+        self._largest_rest = 0.0  # largest score of an explored node that does not violate
+        self._closed = 0.0  # largest bound of a set that is closed
+        self._explored_sum = 0.0
+        self._n_explored = 0
+
+    def run(self) -> TailBound:
+        """Visit sets of one, two, three, ... variables until none is open."""
+        if self._is_late():
+            return TailBound.unknown(StopReason.PROOF_TIME)
+        self._explore([(m,) for m in self._variables])
+        if self._mode == "exact" and not self._violators:
+            whole = max(0.0, self._whole_tail())
+            if whole <= self._solved.threshold:
+                self._closed = whole
+                return self._settle(StopReason.WHOLE_TAIL)
+        open_sets: list[Support] = [(m,) for m in self._variables]
+        size = 1
+        reason = StopReason.BOUNDED
+        limit = self._graph.max_order or self._graph.n_variables
+        while open_sets and size <= limit:
+            bounds = dict(zip(open_sets, self._bounds(open_sets, size), strict=True))
+            opened = [
+                s for s, u in bounds.items() if u > self._solved.threshold or s in self._forced
+            ]
+            if size > 1:
+                cost = sum(self._n_nodes(s) for s in opened)
+                if self._n_explored + cost > self._max_explored:
+                    reason = StopReason.MAX_EXPLORED
+                    opened = [s for s in opened if s in self._forced]
+                self._explore(opened)
+            self._closed = max([self._closed, *[u for s, u in bounds.items() if s not in opened]])
+            if self._is_late():
+                free = [u for s, u in bounds.items() if s not in self._forced]
+                forced = [s for s in bounds if s in self._forced]
+                self._closed = max([self._closed, *free, *self._own_sums(forced)])
+                return self._settle(StopReason.PROOF_TIME)
+            size += 1
+            open_sets = self._candidates(opened, size)
+        return self._settle(reason)
+
+    def _own_sums(self, supports: list[Support]) -> list[float]:
+        """Return the sums of |a_w|^2 / d_w^2 over all terms that contain some variables.
+
+        Valid whatever else is in the hull, where the tighter descendant sums are not: their
+        weights count ancestors that must lie outside.
+        """
+        if not supports:
+            return []
+        if self._mode != "exact":
+            return [np.inf]
+        nodes = [tuple((m, 1) for m in s) for s in supports]
+        return [float(u) for u in self._objective.own_sums(nodes, self._solved.dual)]
+
+    def _whole_tail(self) -> float:
+        """Return a bound on the largest score outside what was explored: the sum of all these."""
+        total = self._objective.total_score(self._solved.dual)
+        nodes, dual_coef = self._solved.problem.nodes, self._solved.dual.dual_coef
+        engine = self._objective.engine
+        weights = np.array([self._product_weight(v) for v in nodes])
+        # What is taken off must not be too large. With u the computed and r the rounded-up square
+        # of a score, 2 u - r is at most its true value.
+        hull = 2.0 * engine.score_squares(nodes, dual_coef) - self._solved.own_squares
+        singles = engine.extension_squares([()], dual_coef)[0] / self._pair_weights**2
+        outside = [(pair,) not in self._hull for pair in self._pairs]
+        known = float(np.sum(hull / weights**2))
+        known += 2.0 * float(np.sum(singles[outside])) - self._explored_sum
+        return total - known + 1e-12 * total
+
+    def _candidates(self, open_sets: list[Support], size: int) -> list[Support]:
+        """Return the sets of ``size`` variables all of whose subsets are open."""
+        known = set(open_sets)
+        by_prefix: dict[Support, list[int]] = {}
+        for s in open_sets:
+            by_prefix.setdefault(s[:-1], []).append(s[-1])
+        out = []
+        for prefix, lasts in by_prefix.items():
+            for a, b in itertools.combinations(lasts, 2):
+                joined = (*prefix, a, b)
+                if size == 2 or all(
+                    subset in known for subset in itertools.combinations(joined, size - 1)
+                ):
+                    out.append(joined)
+        return out
+
+    def _bounds(self, supports: list[Support], size: int) -> FloatArray:
+        nodes = [tuple((m, 1) for m in s) for s in supports]
+        if self._mode == "exact":
+            return self._objective.tail_sums(nodes, self._solved.dual)
+        # The sizes share the risk: 1/2 for the first, 1/4 for the second, ...
+        risk = RISK / 2 ** (size + self._attempt)
+        seed = self._seed + self._attempt
+        return self._objective.tail_bounds(nodes, self._solved.dual, risk, seed)
+
+    def _n_nodes(self, support: Support) -> int:
+        return math.prod(self._graph.max_level(m) for m in support)
+
+    def _nodes(self, support: Support) -> Iterable[Node]:
+        ranges = [range(1, self._graph.max_level(m) + 1) for m in support]
+        for levels in itertools.product(*ranges):
+            yield tuple(zip(support, levels, strict=True))
+
+    def _explore(self, supports: Sequence[Support]) -> None:
+        """Score all nodes with these supports, and remember those that violate alone.
+
+        A support is a prefix and a last variable; all levels of the prefix times all levels of
+        all variables are one matrix product, of which the columns asked for are kept.
+        """
+        lasts_of: dict[Support, list[int]] = {}
+        for support in supports:
+            lasts_of.setdefault(support[:-1], []).append(support[-1])
+        blocks = [(list(self._nodes(prefix)), lasts) for prefix, lasts in lasts_of.items()]
+        for part in _in_parts(blocks, _EXPLORE_PREFIXES):
+            prefixes = [prefix for nodes, _ in part for prefix in nodes]
+            squares = self._objective.engine.extension_squares(
+                prefixes, self._solved.dual.dual_coef, rounded_up=True
+            )
+            start = 0
+            for nodes, lasts in part:
+                columns = np.flatnonzero(np.isin(self._pair_variables, lasts))
+                self._record(nodes, columns, squares[start : start + len(nodes), columns])
+                start += len(nodes)
+
+    def _record(self, prefixes: list[Node], columns: IndexArray, squares: FloatArray) -> None:
+        """Take note of the scores of prefixes times (variable, level) columns."""
+        weights = np.array([self._product_weight(prefix) for prefix in prefixes])
+        scores = squares / np.outer(weights, self._pair_weights[columns]) ** 2
+        row_of = {prefix: i for i, prefix in enumerate(prefixes)}
+        column_of = {self._pairs[column]: j for j, column in enumerate(columns)}
+        for node in self._hull_by_prefix.get(_support(prefixes[0]), ()):
+            if node[-1] in column_of:
+                scores[row_of[node[:-1]], column_of[node[-1]]] = np.nan
+        above = scores > self._solved.threshold
+        self._n_explored += int(np.count_nonzero(~np.isnan(scores)))
+        self._explored_sum += float(np.nansum(scores))
+        below = np.where(above | np.isnan(scores), 0.0, scores)
+        self._largest_rest = max(self._largest_rest, float(np.max(below, initial=0.0)))
+        for i, j in zip(*np.nonzero(above), strict=True):
+            self._violators[(*prefixes[i], self._pairs[columns[j]])] = float(scores[i, j])
+
+    def _product_weight(self, node: Node) -> float:
+        return self._graph.weight(node) if node else 1.0
+
+    def _settle(self, reason: StopReason) -> TailBound:
+        """Return the bound, with a shared kappa for explored nodes that violate alone."""
+        value = max(self._closed, self._largest_rest)
+        if not self._violators:
+            return TailBound(value, self._mode, reason, self._n_explored)
+        worst = sorted(self._violators, key=lambda node: -self._violators[node])
+        extra = sorted(self._graph.hull(worst) - self._hull, key=len)
+        together = self._shared_bound(self._solved, extra)
+        violators = worst if together > self._solved.threshold else []
+        return TailBound(max(value, together), self._mode, reason, self._n_explored, violators)
+
+
+def _support(node: Node) -> Support:
+    return tuple(m for m, _ in node)
+
+
+def _in_parts(
+    blocks: list[tuple[list[Node], list[int]]], size: int
+) -> Iterator[list[tuple[list[Node], list[int]]]]:
+    """Cut a list of (prefixes, lasts) into parts of about ``size`` prefixes."""
+    part: list[tuple[list[Node], list[int]]] = []
+    total = 0
+    for block in blocks:
+        part.append(block)
+        total += len(block[0])
+        if total >= size:
+            yield part
+            part, total = [], 0
+    if part:
+        yield part
