@@ -34,9 +34,9 @@ from numpy.typing import NDArray
 
 from hikernel import hkl_path
 from hikernel.bases import OrthonormalPolynomial
-from hikernel.bases.design import Design
+from hikernel.columns import ColumnGrid
 from hikernel.consistency import ConsistencyReport, consistency_conditions
-from hikernel.graphs import Grid, Node, geometric_weights, node_degree
+from hikernel.graphs import Node, node_degree
 
 Array = NDArray[np.float64]
 
@@ -94,10 +94,12 @@ def conditions(
     p = X.shape[1]
     levels = itertools.product(range(degree + 1), repeat=p)
     nodes = [tuple((m, j) for m, j in enumerate(node) if j > 0) for node in levels]
-    engine = Design.fit(X, [OrthonormalPolynomial(degree)] * p, weights).engine(X, weights)
+    columns = ColumnGrid(basis=OrthonormalPolynomial(degree), weight_base=base)
+    design = columns.fit(columns.read(X), weights)
+    engine = design.engine(X, weights)
     means = engine.means(nodes)
-    grid = Grid(geometric_weights([degree] * p, base))
-    return consistency_conditions(grid, nodes, engine.gram(nodes, nodes, means, means), terms)
+    covariance = engine.gram(nodes, nodes, means, means)
+    return consistency_conditions(design.grid, nodes, covariance, terms)
 
 
 def values(report: ConsistencyReport) -> dict[str, float]:

@@ -29,7 +29,7 @@ import time
 import numpy as np
 
 from hikernel import hkl_path
-from hikernel.experiments.synthetic import make_polynomial
+from hikernel.datasets import make_polynomial
 from hikernel.graphs import Grid, geometric_weights
 
 ROWS = [4000 * 2**k for k in range(7)]

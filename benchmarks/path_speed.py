@@ -24,13 +24,13 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from hikernel.bases.design import Design
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import rbf_kernel
 
 from hikernel import hkl_path
 from hikernel.bases import OrthonormalPolynomial
-from hikernel.bases.design import Design
-from hikernel.experiments.synthetic import make_polynomial
+from hikernel.datasets import make_polynomial
 from hikernel.graphs import Grid, geometric_weights
 
 N_ROWS, N_VARIABLES, DEGREE = 4096, 32, 4

@@ -27,7 +27,7 @@ from sklearn.linear_model import lasso_path
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from hikernel import hkl_path
-from hikernel.experiments.synthetic import KnownTruth, make_polynomial
+from hikernel.datasets import KnownTruth, make_polynomial
 from hikernel.graphs import Grid, Node, geometric_weights, node_degree
 
 N_ROWS, N_TERMS, DEGREE = 1024, 4, 4

@@ -5,7 +5,7 @@ neighbours: depth 2. Counts of atoms (depth 0) say nothing, bonds (depth 1) a li
 """
 
 from hikernel import HKLRegressorCV
-from hikernel.experiments.structured import make_molecules
+from hikernel.datasets import make_molecules
 from hikernel.graphs import weisfeiler_lehman
 
 

@@ -5,7 +5,7 @@ holds as many points in every cloud, so that coarser looks see nothing at all.
 """
 
 from hikernel import HKLRegressorCV
-from hikernel.experiments.structured import make_clouds
+from hikernel.datasets import make_clouds
 from hikernel.graphs import pyramid_match
 
 

@@ -5,7 +5,7 @@ The response counts two motifs, GATTACA (+) and TTG (-). The graph has all 87,38
 """
 
 from hikernel import HKLRegressorCV
-from hikernel.experiments.structured import make_motifs
+from hikernel.datasets import make_motifs
 from hikernel.graphs import SubstringGraph
 
 

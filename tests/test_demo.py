@@ -9,7 +9,7 @@ import pytest
 
 from hikernel._version import __version__
 from hikernel.cli import main
-from hikernel.experiments.synthetic import make_polynomial
+from hikernel.datasets import make_polynomial
 
 
 def test_the_demo_finds_the_truth_and_says_so(capsys):

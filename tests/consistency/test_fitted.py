@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 from hikernel import HKLClassifier, HKLRegressor, HKLRegressorCV
 from hikernel.consistency import diagnose, estimate_conditions
-from hikernel.graphs import KernelGraph, node_degree, node_order
+from hikernel.graphs import KernelGraph, SubstringGraph, node_degree, node_order
 
 CONDITIONS = ("necessary", "sufficient", "closed_form")
 
@@ -31,15 +32,11 @@ def fitted(refit="ridge", **options):
 
 
 def by_hand(model, X, nodes, weights=None):
-    """The same from what a user can see: features of the design, blocks of coef_."""
+    """The same written out: features of the design, blocks of coef_."""
     engine = model._design.engine(X, np.ones(len(X)))
     features = {node: engine.features([node]) for node in nodes}
-    starts = np.cumsum([0, *model.hull_["width"]])
-    beta = {
-        node: model.coef_[starts[i] : starts[i + 1]]
-        for i, node in enumerate(model.nodes_)
-        if model.hull_["norm"][i] > 0
-    }
+    blocks = np.split(model.coef_, np.cumsum([engine.width(v) for v in model.nodes_])[:-1])
+    beta = {v: block for v, block in zip(model.nodes_, blocks, strict=True) if np.any(block)}
     return estimate_conditions(model.graph_, features, beta, sample_weight=weights)
 
 
@@ -150,15 +147,17 @@ def test_what_it_refuses():
 
 def test_models_of_which_the_theory_does_not_speak():
     model, X = fitted()
-    model.coef_ = np.column_stack([model.coef_, model.coef_])
+    found = model._model
+    model._model = replace(found, coef=np.column_stack([found.coef, found.coef]))
     with pytest.raises(ValueError, match="one output only, and this model has 2"):
         diagnose(model, X)
-    model.coef_ = np.zeros(len(model.coef_))
+    model._model = replace(found, norms=np.zeros(len(found.norms)))
     with pytest.raises(ValueError, match="lower alpha"):
         diagnose(model, X)
-    model.graph_ = object()
+    strings = ["ab", "ba", "aab", "bba"] * 5
+    model = HKLRegressor(0.1, graph=SubstringGraph(2)).fit(strings, np.arange(20.0) % 4)
     with pytest.raises(ValueError, match="estimate_conditions"):
-        diagnose(model, X)
+        diagnose(model, strings)
 
 
 def test_a_large_grid_is_never_enumerated():

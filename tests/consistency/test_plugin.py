@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from consistency.twins import random_case
+from oracles.designs import design_of
 from oracles.naive import all_nodes
 
 from hikernel import HKLRegressor
 from hikernel.bases import OrthonormalPolynomial
-from hikernel.bases.design import Design
 from hikernel.consistency import consistency_conditions, estimate_conditions
 from hikernel.graphs import Dag, Grid, geometric_weights
-from hikernel.reduced import SquaredProblem
+from hikernel.reduced import ReducedProblem
 
 GRID = Grid(geometric_weights([1, 1], 2.0))
 NODES = [(), ((0, 1),), ((1, 1),), ((0, 1), (1, 1))]
@@ -71,9 +71,9 @@ def test_coefficients_of_a_fit_with_more_columns_than_rows():
     X = rng.standard_normal((6, 3))
     y = X[:, 0] * X[:, 1] + X[:, 2] + 0.1 * rng.standard_normal(6)
     grid = Grid(geometric_weights([2, 2, 2], 2.0))
-    design = Design.fit(X, [OrthonormalPolynomial(2)] * 3, np.ones(6))
+    design = design_of(X, [OrthonormalPolynomial(2)] * 3)
     engine = design.engine(X, np.ones(6))
-    problem = SquaredProblem(engine, grid, y, all_nodes(grid))
+    problem = ReducedProblem(engine, grid, y, all_nodes(grid))
     fitted = problem.solve(1e-5, tol=1e-8)
     keep = problem.node_squares(fitted.coef) > 1e-12
     beta = {v: b for v, b, k in zip(problem.nodes, fitted.coef, keep, strict=True) if k}

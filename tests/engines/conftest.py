@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from hikernel.engines import limited_tails, numpy_engine, tails, tiles
+from hikernel.engines import limited_tails, numpy_engine, tails
 
 
 @pytest.fixture(params=["one chunk", "many chunks"])
@@ -12,6 +12,6 @@ def chunked(request, monkeypatch):
     """Results must not depend on how rows are cut."""
     if request.param == "many chunks":
         monkeypatch.setattr(numpy_engine, "_CHUNK_NUMBERS", 1)
-        for part in (tiles, tails, limited_tails):
+        for part in (tails, limited_tails):
             monkeypatch.setattr(part, "TILE_NUMBERS", 1)
     return request.param

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hikernel.engines import block_engine, kernels, memory
+from hikernel.engines import block_engine, kernels, machine
 from hikernel.engines.block_engine import BlockEngine
 from hikernel.engines.kernels import BlockKernel, DenseGram, KernelOperator
 from hikernel.errors import MemoryPlanError
@@ -208,7 +208,7 @@ def test_operators(case):
         values = sum(case.kernel(node) @ v for node in case.nodes)
         np.testing.assert_allclose(operator.expand(left), values, atol=1e-8)
     some = operator.restrict([1, 0])
-    np.testing.assert_array_equal(some.widths, operator.widths[[1, 0]])
+    np.testing.assert_array_equal(some.blocks.widths, operator.blocks.widths[[1, 0]])
     np.testing.assert_allclose(some.apply(vector), applied[:, [1, 0]], atol=1e-9)
     diagonal = sum(np.diagonal(case.kernel(node)) for node in case.nodes)
     assert operator.mean_diagonal(case.omega) == pytest.approx(float(case.omega @ diagonal))
@@ -314,7 +314,7 @@ def test_a_block_is_the_gram_matrix_of_its_features():
 
 def test_memory_is_planned(monkeypatch):
     case = Case("blocks")
-    monkeypatch.setattr(memory, "available_bytes", lambda: 100)
+    monkeypatch.setattr(machine, "available_bytes", lambda: 100)
     with pytest.raises(MemoryPlanError, match="Storing 6 feature columns of 3 nodes for 17 rows"):
         BlockEngine(case.blocks, {}, case.weights)
     with pytest.raises(MemoryPlanError, match="The features of 3 nodes for 17 rows"):

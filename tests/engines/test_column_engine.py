@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hikernel.engines import memory
+from hikernel.engines import machine
 from hikernel.engines.block_engine import BlockEngine
 from hikernel.engines.column_engine import ColumnEngine
 from hikernel.errors import MemoryPlanError
@@ -94,7 +94,7 @@ def test_columns_are_made_when_asked_for_and_not_kept():
 
 def test_memory_is_planned(monkeypatch):
     ours, _ = engines()
-    monkeypatch.setattr(memory, "available_bytes", lambda: 3 * 8 * N * 3 - 1)
+    monkeypatch.setattr(machine, "available_bytes", lambda: 3 * 8 * N * 3 - 1)
     with pytest.raises(MemoryPlanError, match=r"features of 3 nodes for 15 rows.*max_kernels"):
         ours.features(NODES)
     assert ours.features(NODES[:2]).shape == (N, 2)

@@ -7,7 +7,7 @@ import pytest
 from engines.cases import make, rational_tail_sum
 from oracles.naive import all_nodes, descendant_sum, node_features
 
-from hikernel.engines import gram_tails, kernels, limited_tails, tails, tiles
+from hikernel.engines import gram_tails, kernels, limited_tails, machine, tails
 from hikernel.engines.gram_grid_engine import GramGridEngine, ProductGram
 from hikernel.engines.kernels import DenseGram
 from hikernel.graphs import Grid, geometric_weights
@@ -20,8 +20,9 @@ def cut(request, monkeypatch):
     """Results must not depend on how rows are cut, nor on threads."""
     if request.param == "many tiles":
         monkeypatch.setattr(kernels, "_CHUNK_NUMBERS", 100)
-        monkeypatch.setattr(tiles, "MIN_ROWS_FOR_THREADS", 1)
-        for part in (tiles, tails, limited_tails, gram_tails):
+        monkeypatch.setattr(machine, "_MIN_ROWS_FOR_THREADS", 1)
+        monkeypatch.setattr(machine, "n_threads", lambda: 2)
+        for part in (tails, limited_tails, gram_tails):
             monkeypatch.setattr(part, "TILE_NUMBERS", 1)
     return request.param
 

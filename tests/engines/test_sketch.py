@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from oracles.designs import design_of
 
 from hikernel.bases import OrthonormalPolynomial, Spline
-from hikernel.bases.design import Design
 from hikernel.engines import NumpyEngine
 from hikernel.engines.sketch import sketched_bounds
 from hikernel.graphs import Grid, geometric_weights
@@ -17,8 +18,8 @@ from hikernel.graphs import Grid, geometric_weights
 def make(n, p, basis, max_order=None, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((n, p))
-    design = Design.fit(X, [basis] * p, np.ones(n))
-    grid = Grid(geometric_weights(design.max_levels, 2.0), 1.0, max_order)
+    design = design_of(X, [basis] * p)
+    grid = replace(design.grid, max_order=max_order)
     alpha = rng.standard_normal(n)
     return design.engine(X, np.ones(n)), grid, alpha - alpha.mean()
 
@@ -53,7 +54,7 @@ def test_draws_follow_the_seed_and_nothing_else(monkeypatch):
     first = engine.tail_draws(nodes, alpha, scales, None, 20, 3)
     np.testing.assert_array_equal(first, engine.tail_draws(nodes, alpha, scales, None, 20, 3))
     assert not np.allclose(first, engine.tail_draws(nodes, alpha, scales, None, 20, 4))
-    monkeypatch.setattr("hikernel.engines.tiles.MIN_ROWS_FOR_THREADS", 10**9)
+    monkeypatch.setattr("hikernel.engines.machine.n_threads", lambda: 2)
     monkeypatch.setattr("hikernel.engines.sketch.TILE_NUMBERS", 100)
     np.testing.assert_allclose(first, engine.tail_draws(nodes, alpha, scales, None, 20, 3))
 

@@ -8,7 +8,7 @@ import pytest
 
 from hikernel import HKLClassifier, HKLClassifierCV, HKLRegressor, HKLRegressorCV, hkl_path
 from hikernel.bases import BASES, Spline
-from hikernel.estimators.validation import check_alphas, check_verbose
+from hikernel.estimators.path import check_alphas
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((60, 3))
@@ -322,20 +322,20 @@ def test_a_mask_says_which_columns_are_categories():
 )
 def test_alphas_that_are_no_list_of_numbers(alphas, sentence):
     with pytest.raises(ValueError, match=sentence):
-        check_alphas(alphas)
+        check_alphas(alphas, 5, 0.1)
 
 
 @pytest.mark.parametrize("alphas", [None, [0.1], (1, 2), np.array([0.1]), pd.Series([0.1])])
 def test_alphas_that_are_right(alphas):
-    check_alphas(alphas)
+    check_alphas(alphas, 5, 0.1)
 
 
 @pytest.mark.parametrize("verbose", ["x", 1.5, None, -1])
 def test_verbose_that_is_no_number(verbose):
     with pytest.raises(ValueError, match="verbose must be an integer >= 0, got"):
-        check_verbose(verbose)
+        HKLRegressor(verbose=verbose)._check_parameters()
 
 
 @pytest.mark.parametrize("verbose", [True, False, np.True_, 0, 2, np.int64(1)])
 def test_verbose_that_is_right(verbose):
-    check_verbose(verbose)
+    HKLRegressor(verbose=verbose)._check_parameters()

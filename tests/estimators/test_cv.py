@@ -132,7 +132,7 @@ def test_one_standard_error_is_the_sparser_model():
     assert (sparse.hull_["norm"] > 0).sum() < (best.hull_["norm"] > 0).sum()
 
 
-def test_the_certificate_is_of_the_convex_problem_and_the_hull_of_what_predicts():
+def test_certificate_and_hull_are_of_the_convex_problem_and_the_terms_of_what_predicts():
     X, y = data()
     model = HKLRegressorCV(refit="variables", n_alphas=6, cv=3, degree=2).fit(X, y)
     convex = HKLRegressor(model.alpha_, degree=2).fit(X, y)
@@ -140,8 +140,11 @@ def test_the_certificate_is_of_the_convex_problem_and_the_hull_of_what_predicts(
     assert model.certificate_.certified
     assert model.certificate_.objective == pytest.approx(convex.certificate_.objective, rel=1e-3)
     assert model.certificate_.n_vertices == convex.certificate_.n_vertices == 3**4
-    # The hull lists the terms that predict, and f can be written out from the public attributes.
-    assert len(model.hull_) == len(model.nodes_) > len(convex.hull_)
+    # The hull is a hull, with root and ancestors; terms_ lists what predicts.
+    assert set(model.hull_["term"]) == {"1", "x0", "x1", "x0 * x1"} == set(convex.hull_["term"])
+    np.testing.assert_allclose(model.hull_["eta"], convex.hull_["eta"], atol=0.05)
+    assert len(model.terms_) == len(model.nodes_) > len(convex.hull_)
+    # f can be written out from the public attributes.
     levels = [basis.transform(X[:, m]) for m, basis in enumerate(model._design.bases)]
     features = np.column_stack(
         [np.prod([levels[m][j][:, 0] for m, j in node], axis=0) for node in model.nodes_]
@@ -149,9 +152,9 @@ def test_the_certificate_is_of_the_convex_problem_and_the_hull_of_what_predicts(
     np.testing.assert_allclose(
         model.predict(X), features @ model.coef_ + model.intercept_, atol=1e-9
     )
-    assert max(model.hull_["degree"]) > 2
-    assert model.hull_["share"].sum() == pytest.approx(1.0)
-    assert model.hull_.nlargest(2, "share")["term"].tolist() == ["x0 * x1", "x0"]
+    assert max(model.terms_["degree"]) > 2
+    assert model.terms_["share"].sum() == pytest.approx(1.0)
+    assert model.terms_["term"].tolist()[:2] == ["x0 * x1", "x0"]
 
 
 def test_alphas_are_tried_largest_first_and_checked():
@@ -403,7 +406,7 @@ def test_no_alphas_are_refused():
 def test_errors_come_before_work(settings, sentence, monkeypatch):
     X, y = data(90)
     monkeypatch.setattr(
-        "hikernel.estimators.cross_validated.compute_path", lambda *_: pytest.fail("work began")
+        "hikernel.estimators.path.compute_path", lambda *_: pytest.fail("work began")
     )
     with pytest.raises(ValueError, match=sentence):
         HKLRegressorCV(**(QUICK | settings)).fit(X, y)

@@ -30,7 +30,7 @@ from hikernel import (
 )
 from hikernel.graphs import KernelGraph
 from hikernel.losses import Quantile
-from hikernel.selection.units import target_units
+from hikernel.selection.training import target_units
 
 
 @pytest.fixture(scope="module", params=list(ESTIMATORS))

@@ -25,7 +25,7 @@ from hikernel import (
     hkl_path,
     stability_selection,
 )
-from hikernel.engines import memory
+from hikernel.engines import machine
 from hikernel.errors import CertificateWarning, MemoryPlanError
 
 
@@ -37,7 +37,7 @@ def test_a_constant_target():
 
 
 def test_max_kernels_and_time_are_kept_to():
-    with pytest.warns(CertificateWarning, match="max_kernels=1"):
+    with pytest.warns(CertificateWarning, match="stopped at max_kernels"):
         model = fitted("features", max_kernels=1, alpha=1e-4)
     assert len(model.hull_) == 1
     with pytest.warns(CertificateWarning, match="time budget"):
@@ -145,7 +145,7 @@ def test_new_rows_are_checked():
 
 
 def test_memory_is_planned_before_the_fit(monkeypatch):
-    monkeypatch.setattr(memory, "available_bytes", lambda: 1000)
+    monkeypatch.setattr(machine, "available_bytes", lambda: 1000)
     for estimator in (HKLRegressor(), HKLRegressorCV()):
         with pytest.raises(MemoryPlanError, match=r"Gram matrices of 4 kernel functions.*float32"):
             estimator.set_params(graph=make_graph("kernels")).fit(X, NUMBERS)

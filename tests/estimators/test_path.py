@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from hikernel import HKLRegressor, hkl_path
-from hikernel.selection import Path
+from hikernel.estimators import Path
+from hikernel.selection import PathEnd
 
 
 def data(n=200, p=5, seed=0):
@@ -73,14 +74,15 @@ def test_names_and_weights_reach_the_path():
 def test_the_path_ends_early_and_says_why():
     X, y = data()
     full = hkl_path(X, y, alphas=np.geomspace(1, 1e-6, 12), max_kernels=6)
-    assert "max_kernels=6" in full.reason
+    assert full.reason is PathEnd.MAX_KERNELS
     assert len(full) < 12
     exact = X[:, 0] + X[:, 1]
     saturated = hkl_path(X, exact, n_alphas=30)
-    assert "saturated" in saturated.reason
+    assert saturated.reason is PathEnd.SATURATED
     assert len(saturated) < 30
     late = hkl_path(X, y, n_alphas=30, time_budget=1e-9)
-    assert "time budget" in late.reason
+    assert late.reason is PathEnd.TIME
+    assert "time budget" in str(late.reason)
     assert len(late) < 30
 
 

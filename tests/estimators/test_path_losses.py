@@ -7,6 +7,7 @@ import pytest
 
 from hikernel import HKLClassifier, HKLRegressor, hkl_path
 from hikernel.losses import CLASSIFICATION, REGRESSION, Multinomial, Quantile
+from hikernel.selection import PathEnd
 
 ALPHAS = [0.1, 0.02, 0.005]
 
@@ -117,7 +118,7 @@ def test_weights_reach_the_path_of_a_classifier():
 def test_a_saturated_classifier_ends_the_path():
     X, _ = data()
     path = hkl_path(X, X[:, 0] > 0, loss="squared_hinge", n_alphas=40, eps=1e-9, degree=2)
-    assert "saturated" in path.reason
+    assert path.reason is PathEnd.SATURATED
     assert len(path) < 40
 
 

@@ -147,7 +147,7 @@ def test_it_works_in_a_pipeline_and_a_grid_search():
 
 def test_more_columns_than_rows():
     X, y = data(30, p=50)
-    with pytest.warns(CertificateWarning, match="10\\^35 kernels.*max_kernels=30"):
+    with pytest.warns(CertificateWarning, match="10\\^35 kernels.*stopped at max_kernels"):
         model = HKLRegressor(0.1, search="paper", max_kernels=30).fit(X, y)
     assert model.certificate_.n_vertices == 5**50
     assert np.all(np.isfinite(model.predict(X)))
@@ -175,7 +175,7 @@ def test_wide_levels_use_the_dual_form():
 
 def test_an_unproven_model_warns_and_says_why():
     X, y = data(200)
-    with pytest.warns(CertificateWarning, match="max_kernels=3"):
+    with pytest.warns(CertificateWarning, match="stopped at max_kernels"):
         model = HKLRegressor(1e-4, max_kernels=3).fit(X, y)
     assert not model.certificate_.certified
     assert len(model.hull_) <= 3
@@ -201,16 +201,16 @@ def test_verbose_shows_a_bar(capsys):
 
 
 def test_a_solver_that_does_not_converge_warns(monkeypatch):
-    from hikernel.reduced import problem
+    from hikernel.reduced import working_set
     from hikernel.reduced.newton import solve_reduced
 
     monkeypatch.setattr(
-        problem,
+        working_set,
         "solve_reduced",
         lambda *args, tol, **kwargs: solve_reduced(*args, tol=1e-30, max_iter=1, **kwargs),
     )
     monkeypatch.setattr(
-        problem,
+        working_set,
         "solve_from",
         lambda *args, tol, **kwargs: solve_reduced(*args, tol=1e-30, max_iter=1, **kwargs),
     )
@@ -228,11 +228,11 @@ def test_threads_and_chunks_predict_the_same(monkeypatch):
     y = X[:, 0] + X[:, 1] * X[:, 2] + 0.1 * rng.standard_normal(300)
     model = HKLRegressor(0.01, certify="none").fit(X, y)
     alone = model.predict(X)
-    monkeypatch.setattr("hikernel.bases.design._PREDICT_NUMBERS", 200)
+    monkeypatch.setattr("hikernel.columns.grid._CHUNK_NUMBERS", 200)
     in_chunks = model.predict(X)
-    monkeypatch.setattr("hikernel.bases.design.n_threads", lambda: 3)
+    monkeypatch.setattr("hikernel.engines.machine.n_threads", lambda: 3)
     started = []
-    pool = "hikernel.bases.design.ThreadPoolExecutor"
+    pool = "hikernel.engines.machine.ThreadPoolExecutor"
     monkeypatch.setattr(pool, lambda n: started.append(n) or ThreadPoolExecutor(n))
     np.testing.assert_array_equal(model.predict(X), in_chunks)
     np.testing.assert_allclose(in_chunks, alone, rtol=1e-12)

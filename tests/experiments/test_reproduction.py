@@ -9,18 +9,18 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from hikernel.experiments.synthetic import draw_figure_data, make_ringnorm, make_twonorm
 
 from hikernel.cli import main
 from hikernel.experiments import command, page, protocol, runner
-from hikernel.experiments.datasets import DataError, Dataset, load
+from hikernel.experiments.evaluation import prepared, run_job, split
 from hikernel.experiments.figure import curves, draw, figure_jobs, figure_markdown
 from hikernel.experiments.fingerprint import fingerprint
 from hikernel.experiments.page import read_results, write_page
+from hikernel.experiments.paper_data import DataError, Dataset, load
 from hikernel.experiments.paper_numbers import PAPER
-from hikernel.experiments.protocol import prepared, run_job, split
 from hikernel.experiments.settings import KERNELS, FigureSettings, kernel_for
 from hikernel.experiments.store import Job, Result, Store
-from hikernel.experiments.synthetic import draw_figure_data, make_ringnorm, make_twonorm
 from hikernel.experiments.tables import Cell, beats, pm, summarise, table_markdown, vertices
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from hikernel.experiments import runner, settings
-from hikernel.experiments.datasets import load, source_of
 from hikernel.experiments.fingerprint import choices, fingerprint
 from hikernel.experiments.page import read_results
+from hikernel.experiments.paper_data import load, source_of
 from hikernel.experiments.settings import KERNELS
 from hikernel.experiments.store import Job, Result, Store
 from hikernel.experiments.tables import Cell, summarise

@@ -4,6 +4,7 @@ import itertools
 from dataclasses import dataclass, fields
 
 import numpy as np
+from oracles.designs import design_of
 
 from hikernel.bases import (
     Anova,
@@ -19,7 +20,6 @@ from hikernel.bases import (
     Spline,
 )
 from hikernel.bases.categorical import Categorical
-from hikernel.bases.design import Design
 from hikernel.selection import TermModel
 
 
@@ -115,10 +115,10 @@ def make_model(design, nodes, seed=0, n_outputs=None, empty=()):
     return TermModel(**values)
 
 
-def fitted(bases, seed=0, n_outputs=None, max_terms=14):
+def fitted(bases, seed=0, n_outputs=None, max_terms=14, names=None):
     """Data, design and a model with terms of orders 0 to 3, an empty one among them."""
     X, weights = small_data(seed)
-    design = Design.fit(X, bases, weights)
+    design = design_of(X, bases, weights, names=names)
     grid = itertools.product(*(range(basis.max_level + 1) for basis in design.bases))
     nodes = [tuple((m, level) for m, level in enumerate(levels) if level) for levels in grid]
     rng = np.random.default_rng(seed)

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 from explain.cases import BASES, BUMPS, fitted, make_model
 
-import hikernel.explain.effects as effects_module
+import hikernel.columns.grid as grid_module
 from hikernel import HKLClassifier, HKLRegressor
-from hikernel.explain import effects_frame, kept_terms, purified, term_effects, terms_frame
+from hikernel.explain import effects_frame, term_effects, terms_frame
 from hikernel.graphs import term_names
 
 EPS = np.finfo(float).eps
@@ -39,7 +39,7 @@ def test_effects_add_up(bases, n_outputs):
 @every_basis
 def test_an_effect_is_the_prediction_of_its_term_alone(bases):
     X, _, design, model = fitted(bases)
-    kept = kept_terms(model)
+    kept = model.kept()
     effects = term_effects(model, design, X)
     for t, node in enumerate(kept.nodes):
         alone = make_model(design, [node])
@@ -51,7 +51,7 @@ def test_an_effect_is_the_prediction_of_its_term_alone(bases):
 def test_chunks_make_no_difference(monkeypatch):
     X, _, design, model = fitted(BASES["mixed"])
     whole = term_effects(model, design, X)
-    monkeypatch.setattr(effects_module, "_CHUNK_NUMBERS", 600)
+    monkeypatch.setattr(grid_module, "_CHUNK_NUMBERS", 600)
     np.testing.assert_allclose(term_effects(model, design, X), whole, rtol=1e-13, atol=1e-13)
 
 
@@ -59,8 +59,8 @@ def test_a_model_without_terms():
     X, _, design, _ = fitted(BASES["orthonormal"])
     model = make_model(design, [(), ((0, 1),)], empty=[(), ((0, 1),)])
     assert term_effects(model, design, X).shape == (len(X), 0)
-    assert effects_frame(model, design, X, ["a", "b", "c"]).columns.tolist() == ["intercept"]
-    assert terms_frame(model, design, ["a", "b", "c"]).empty
+    assert effects_frame(model, design, X).columns.tolist() == ["intercept"]
+    assert terms_frame(model, design).empty
 
 
 def test_rows_that_overflow_are_named():
@@ -74,14 +74,15 @@ def test_rows_that_overflow_are_named():
 def test_frame_of_one_output():
     X = np.random.default_rng(0).uniform(-1, 1, size=(200, 3))
     y = X[:, 0] + 2 * X[:, 1] * X[:, 2]
-    estimator = HKLRegressor(alpha=1e-3).fit(X, y)
+    table = pd.DataFrame(X, columns=["a", "b", "c"])
+    estimator = HKLRegressor(alpha=1e-3).fit(table, y)
     index = pd.Index(range(100, 300), name="row")
-    frame = effects_frame(estimator._model, estimator._design, X, ["a", "b", "c"], index=index)
+    frame = effects_frame(estimator._model, estimator._design, X, index=index)
     assert frame.columns[0] == "intercept"
     assert "b * c" in frame.columns
     assert frame.index.equals(index)
     assert np.all(frame["intercept"] == estimator.intercept_)
-    np.testing.assert_allclose(frame.sum(axis=1), estimator.predict(X), rtol=1e-14, atol=1e-14)
+    np.testing.assert_allclose(frame.sum(axis=1), estimator.predict(table), rtol=1e-14, atol=1e-14)
 
 
 def test_frame_of_several_outputs():
@@ -89,9 +90,7 @@ def test_frame_of_several_outputs():
     X = rng.uniform(-1, 1, size=(300, 3))
     y = np.array(["low", "middle", "high"])[np.digitize(X[:, 0], [-0.3, 0.3])]
     classifier = HKLClassifier(alpha=1e-2).fit(X, y)
-    frame = effects_frame(
-        classifier._model, classifier._design, X, ["a", "b", "c"], classifier.classes_
-    )
+    frame = effects_frame(classifier._model, classifier._design, X, classifier.classes_)
     assert frame.columns.names == ["output", "term"]
     f = classifier.decision_function(X)
     for k, label in enumerate(classifier.classes_):
@@ -101,15 +100,15 @@ def test_frame_of_several_outputs():
 
 
 def test_terms_frame_lists_kept_terms_by_share():
-    X, weights, design, model = fitted(BASES["orthonormal"])
-    anova = purified(model, design, X, weights, ["a", "b", "c"])
-    frame = terms_frame(model, design, ["a", "b", "c"], anova)
+    _, _, design, model = fitted(BASES["orthonormal"], names=["a", "b", "c"])
+    frame = terms_frame(model, design)
+    assert list(frame.columns[:4]) == ["term", "variables", "order", "degree"]
     assert len(frame) == model.n_terms
     assert frame["share"].is_monotonic_decreasing
-    by_set = dict(zip(anova.frame()["variables"], anova.frame()["share"], strict=True))
-    for variables, share in zip(frame["variables"], frame["set_share"], strict=True):
-        assert share == by_set.get(variables, 0.0)
-    assert "set_share" not in terms_frame(model, design, ["a", "b", "c"])
+    kept = model.kept()
+    expected = {tuple("abc"[m] for m, _ in node) for node in kept.nodes}
+    assert set(frame["variables"]) == expected
+    assert sorted(frame["norm"]) == sorted(np.linalg.norm(block) for block in kept.blocks)
 
 
 def test_columns_that_read_like_terms_are_quoted():

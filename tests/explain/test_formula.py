@@ -3,14 +3,16 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from explain.cases import BASES, BUMPS, POLYNOMIAL, fitted, make_model
 from explain.reader import evaluate_text
+from oracles.designs import design_of
 
 from hikernel import HKLClassifier, HKLRegressor
 from hikernel.bases import AsinhPolynomial, Gaussian, OrthonormalPolynomial, Polynomial
 from hikernel.bases.categorical import Categorical
-from hikernel.bases.design import Design
+from hikernel.columns import ColumnGrid
 from hikernel.explain import formula, formula_terms
 
 NAMES = ["age", "year of birth", "dose (mg)"]
@@ -22,23 +24,23 @@ every_basis = pytest.mark.parametrize(
 @every_basis
 @pytest.mark.parametrize("n_outputs", [None, 3])
 def test_the_numbers_reproduce_the_prediction(bases, n_outputs):
-    X, _, design, model = fitted(bases, n_outputs=n_outputs)
+    X, _, design, model = fitted(bases, n_outputs=n_outputs, names=NAMES)
     terms = formula_terms(model, design)
     f = model.predict(design, X)
     np.testing.assert_allclose(terms.evaluate(X), f, rtol=0, atol=1e-12 * np.abs(f).max())
     new = X + 0.3 * X.std(axis=0)
     g = model.predict(design, new)
     np.testing.assert_allclose(terms.evaluate(new), g, rtol=0, atol=1e-11 * np.abs(g).max())
-    assert terms.text(NAMES).startswith("f = " if n_outputs is None else "f[0] = ")
+    assert terms.text().startswith("f = " if n_outputs is None else "f[0] = ")
 
 
 @pytest.mark.parametrize("name", POLYNOMIAL)
 @pytest.mark.parametrize("digits", [15, 8, 5])
 def test_the_text_reproduces_the_prediction(name, digits):
-    X, _, design, model = fitted(BASES[name])
+    X, _, design, model = fitted(BASES[name], names=NAMES)
     terms = formula_terms(model, design)
     assert terms.exact
-    text = formula(model, design, NAMES, digits)
+    text = formula(model, design, digits)
     f = model.predict(design, X)
     ours = evaluate_text(text, X, NAMES)["f"]
     tol = 10.0 ** (1 - digits) * terms.cancellation(X)
@@ -70,11 +72,11 @@ RANGES = "  beyond its range a variable counts as the nearer end of it"
 def test_the_legend_of_asinh():
     x = np.array([-1.0, 0.0, 0.0, 0.0, 1.0])
     X = np.column_stack([x, 1e6 + x])
-    design = Design.fit(X, [AsinhPolynomial(2)] * 2, np.ones(5))
+    design = design_of(X, [AsinhPolynomial(2)] * 2, names=["age", "dose"])
     model = make_model(design, [((0, 1),), ((1, 1),)])
     unit = np.sqrt(np.pi / 2) * 0.4
     scale = np.arcsinh(1.0 / unit) * np.sqrt(0.4)
-    lines = formula(model, design, ["age", "dose"], digits=3).split("where\n")[1].splitlines()
+    lines = formula(model, design, digits=3).split("where\n")[1].splitlines()
     assert lines == [
         f"  z(age) = asinh(age / {unit:.3g}) / {scale:.3g}, -1 <= age <= 1",
         f"  z(dose) = asinh((dose - 1000000) / {unit:.3g}) / {scale:.3g}, "
@@ -85,8 +87,8 @@ def test_the_legend_of_asinh():
 
 def test_the_centre_of_asinh_is_written_where_it_is_not_zero():
     x = np.random.default_rng(0).lognormal(size=101)
-    design = Design.fit(x[:, None], [AsinhPolynomial(1)], np.ones(101))
-    text = formula(make_model(design, [((0, 1),)]), design, ["age"], digits=4)
+    design = design_of(x[:, None], [AsinhPolynomial(1)], names=["age"])
+    text = formula(make_model(design, [((0, 1),)]), design, digits=4)
     unit = np.sqrt(np.pi / 2) * np.mean(np.abs(x - np.median(x)))
     t = np.arcsinh((x - np.median(x)) / unit)
     assert text.splitlines()[3] == (
@@ -98,8 +100,9 @@ def test_the_centre_of_asinh_is_written_where_it_is_not_zero():
 def test_ends_of_a_range_are_written_to_the_digits_of_the_scale():
     x = np.array([0.0, 0.1, 0.2, 0.7])
     X = np.column_stack([x, 2000.0 + x])
-    design = Design.fit(X, [OrthonormalPolynomial(2), AsinhPolynomial(2)], np.ones(4))
-    text = formula(make_model(design, [((0, 1),), ((1, 1),)]), design, ["age", "year"], digits=3)
+    bases = [OrthonormalPolynomial(2), AsinhPolynomial(2)]
+    design = design_of(X, bases, names=["age", "year"])
+    text = formula(make_model(design, [((0, 1),), ((1, 1),)]), design, digits=3)
     assert ", 0 <= age <= 0.7\n" in text
     assert ", 2000 <= year <= 2000.7\n" in text
 
@@ -107,22 +110,22 @@ def test_ends_of_a_range_are_written_to_the_digits_of_the_scale():
 def test_ranges_are_explained_where_there_are_some():
     x = np.linspace(0.0, 1.0, 9) ** 2
     bases = [Polynomial(2), OrthonormalPolynomial(2)]
-    design = Design.fit(np.column_stack([x, x]), bases, np.ones(9))
-    names = ["a <= b", "c"]
-    assert RANGES not in formula(make_model(design, [((0, 1),)]), design, names)
-    assert formula(make_model(design, [((1, 1),)]), design, names).endswith(RANGES)
+    design = design_of(np.column_stack([x, x]), bases, names=["a <= b", "c"])
+    assert RANGES not in formula(make_model(design, [((0, 1),)]), design)
+    assert formula(make_model(design, [((1, 1),)]), design).endswith(RANGES)
 
 
 def test_an_estimator_on_data_written_out():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(300, 3)) * [10, 4, 1] + [40, 1990, 0]
     y = X[:, 0] + 0.1 * X[:, 0] * (X[:, 1] - 1990) + 0.1 * rng.normal(size=300)
-    model = HKLRegressor(alpha=1e-3).fit(X, y)
-    text = formula(model._model, model._design, NAMES, digits=12)
-    np.testing.assert_allclose(evaluate_text(text, X, NAMES)["f"], model.predict(X), rtol=1e-9)
+    table = pd.DataFrame(X, columns=NAMES)
+    model = HKLRegressor(alpha=1e-3).fit(table, y)
+    text = formula(model._model, model._design, digits=12)
+    np.testing.assert_allclose(evaluate_text(text, X, NAMES)["f"], model.predict(table), rtol=1e-9)
     assert "z(year of birth) = (year of birth - 19" in text
     # Four digits of the scale, 4 years: the centre needs seven digits, 1990 would be wrong.
-    short = formula(model._model, model._design, NAMES, digits=4)
+    short = formula(model._model, model._design, digits=4)
     center = float(re.search(r"year of birth - (\S+)\)", short)[1])
     assert abs(center - X[:, 1].mean()) < 1e-3
     assert max(map(len, short.splitlines())) <= 100
@@ -132,21 +135,22 @@ def test_a_formula_per_class():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, size=(300, 3))
     y = np.array(["low", "middle", "high"])[np.digitize(X[:, 0], [-0.3, 0.3])]
-    model = HKLClassifier(alpha=1e-2).fit(X, y)
-    text = formula(model._model, model._design, NAMES, 12, model.classes_)
+    table = pd.DataFrame(X, columns=NAMES)
+    model = HKLClassifier(alpha=1e-2).fit(table, y)
+    text = formula(model._model, model._design, 12, model.classes_)
     values = evaluate_text(text, X, NAMES)
     assert list(values) == [f"f[{label}]" for label in model.classes_]
-    f = model.decision_function(X)
+    f = model.decision_function(table)
     for k, label in enumerate(model.classes_):
         np.testing.assert_allclose(values[f"f[{label}]"], f[:, k], rtol=0, atol=1e-9)
     with pytest.raises(ValueError, match="3 outputs"):
-        formula(model._model, model._design, NAMES, outputs=["one"])
+        formula(model._model, model._design, outputs=["one"])
 
 
 def test_symmetric_columns_have_no_odd_powers():
     x = np.repeat(np.linspace(-1, 1, 9), 3)
     X = np.column_stack([x, x])
-    design = Design.fit(X, [OrthonormalPolynomial(4)] * 2, np.ones(len(X)))
+    design = design_of(X, [OrthonormalPolynomial(4)] * 2)
     model = make_model(design, [((0, 2),), ((1, 4),)])
     powers = {f.power for product in formula_terms(model, design).products for f in product}
     assert powers == {2, 4}
@@ -157,23 +161,23 @@ def test_symmetric_columns_have_no_odd_powers():
 def test_wild_values(degree, wild):
     x = np.append(np.random.default_rng(0).normal(size=999), wild)
     X = np.column_stack([x, x[::-1]])
-    design = Design.fit(X, [OrthonormalPolynomial(degree)] * 2, np.ones(len(X)))
-    top = design.max_levels[0]
+    design = design_of(X, [OrthonormalPolynomial(degree)] * 2, names=NAMES[:2])
+    top = design.grid.max_level(0)
     model = make_model(design, [((0, j),) for j in range(1, top + 1)] + [((0, top), (1, 1))])
     f = model.predict(design, X)
     terms = formula_terms(model, design)
     # A sum of powers would lose all digits from degree 4 on with the wildest value.
     assert terms.cancellation(X) < 1e7
     assert terms.exact == (wild == 5.0 or degree == 1 or (degree, wild) == (2, 1e4))
-    assert ("p2(age): level 2, polynomial" in terms.text(NAMES)) == (wild == 1e6 and degree > 1)
+    assert ("p2(age): level 2, polynomial" in terms.text()) == (wild == 1e6 and degree > 1)
     tol = 1e-14 * terms.cancellation(X)
     np.testing.assert_allclose(terms.evaluate(X), f, rtol=0, atol=tol * np.abs(f).max())
 
 
 def test_other_levels_are_named_and_explained():
-    _, _, design, _ = fitted(BASES["mixed"])
+    _, _, design, _ = fitted(BASES["mixed"], names=NAMES)
     nodes = [((0, 1),), ((0, 1), (1, 2)), ((1, 1), (2, 2)), ((1, 2),)]
-    text = formula(make_model(design, nodes), design, NAMES)
+    text = formula(make_model(design, nodes), design)
     assert "*h1(age)" in text
     assert "*h2(age, year of birth)" in text
     assert "z(year of birth)*z(dose (mg))^2" in text
@@ -183,8 +187,8 @@ def test_other_levels_are_named_and_explained():
 
 
 def test_single_levels_of_kernels_are_named():
-    _, _, design, _ = fitted(BASES["gaussian-cut"])
-    text = formula(make_model(design, [((0, 1),), ((0, 2), (1, 1))]), design, NAMES)
+    _, _, design, _ = fitted(BASES["gaussian-cut"], names=NAMES)
+    text = formula(make_model(design, [((0, 1),), ((0, 2), (1, 1))]), design)
     assert "*g2(age)*g1(year of birth)" in text
     assert "g2(age): level 2, Mehler function of the Gaussian kernel" in text
 
@@ -192,36 +196,37 @@ def test_single_levels_of_kernels_are_named():
 def test_bumps_are_said_once():
     X, weights, _, _ = fitted(BASES["polynomial"])
     bump = Gaussian(2, remainder=False)
-    design = Design.fit(X, [bump] * 3, weights)
-    text = formula(make_model(design, [(), ((0, 1),)]), design, NAMES)
+    design = design_of(X, [bump] * 3, weights, names=NAMES)
+    text = formula(make_model(design, [(), ((0, 1),)]), design)
     assert "*bumps" in text
     assert "*g1(age)\n" in text
     assert text.endswith("of each variable that it does not name")
-    some = Design.fit(X, [bump, Polynomial(2), Polynomial(2)], weights)
-    text = formula(make_model(some, [((1, 1),)]), some, NAMES)
+    some = design_of(X, [bump, Polynomial(2), Polynomial(2)], weights, names=NAMES)
+    text = formula(make_model(some, [((1, 1),)]), some)
     assert text.endswith("does not name among age")
 
 
 def test_constant_models_and_bad_digits():
     _, _, design, _ = fitted(BASES["orthonormal"])
     model = make_model(design, [()], empty=[()])
-    assert formula(model, design, NAMES) == "f = 0.7"
+    assert formula(model, design) == "f = 0.7"
     with pytest.raises(ValueError, match="digits"):
-        formula(model, design, NAMES, digits=0)
+        formula(model, design, digits=0)
 
 
 def test_functions_of_categories_are_tables():
     rng = np.random.default_rng(0)
-    X = np.column_stack([rng.integers(0, 3, 60), rng.integers(0, 2, 60)]).astype(float)
-    design = Design.fit(X, [Categorical()] * 2, np.ones(60))
+    colours = np.array(["blue", "green", "red"])
+    table = pd.DataFrame({"colour": colours[rng.integers(0, 3, 60)], "sex": rng.integers(0, 2, 60)})
+    grid = ColumnGrid(basis={"sex": Categorical()})
+    design = grid.fit(grid.read(table), np.ones(60))
     model = make_model(design, [((0, 1),), ((1, 1),), ((0, 1), (1, 1))])
-    labels = {0: {0.0: "red", 1.0: "green", 2.0: "blue"}}
-    text = formula(model, design, ["colour", "sex"], 12, categories=labels)
+    text = formula(model, design, 12)
     number = float(re.search(r"(\S+)\*h1\(colour\)", text)[1])
     coefs = model.coef[:2]
-    for code, label in labels[0].items():
+    for code, label in enumerate(colours):
         value = float(re.search(rf"(\S+) for {label}", text)[1])
-        expected = design.bases[0].transform([code])[1][0] @ coefs
+        expected = design.bases[0].transform([float(code)])[1][0] @ coefs
         np.testing.assert_allclose(number * value, expected, rtol=1e-10)
     assert re.search(r"c1\(sex\): \S+ for 0, \S+ for 1, 0 for others", text)
     assert "*h2(colour)*c1(sex)" in text

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from hikernel import HKLClassifier, HKLRegressor
-from hikernel.experiments.structured import make_clouds, make_molecules, make_motifs
+from hikernel.datasets import make_clouds, make_molecules, make_motifs
 from hikernel.graphs import SubstringGraph, pyramid_match, weisfeiler_lehman
 
 MOTIFS = make_motifs(60, 30, {"ACG": 1.0}, noise=0.1, seed=0)

@@ -6,19 +6,21 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from oracles.designs import design_of
 from oracles.naive import all_nodes
+from oracles.searches import grid_problem
 from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 from hikernel import HKLClassifier, HKLRegressor, HKLRegressorCV, hkl_path
 from hikernel.bases import OrthonormalPolynomial
-from hikernel.bases.design import Design
+from hikernel.engines.gram_grid_engine import GramGridEngine
 from hikernel.engines.machine import available_bytes
 from hikernel.errors import MemoryPlanError
 from hikernel.graphs import KernelGraph, PrecomputedGrid, precomputed
 from hikernel.losses import SquaredError
-from hikernel.search import SearchProblem, problem
-from hikernel.selection import SearchSettings, TrainingProblem
+from hikernel.search import SearchSettings, objective
+from hikernel.selection import TrainingProblem
 
 N, P, Q = 60, 4, 2
 
@@ -31,7 +33,7 @@ def table(n=N, p=P, seed=0):
 
 def fitted_design(X, weights=None):
     bases = [OrthonormalPolynomial(degree=Q)] * X.shape[1]
-    return Design.fit(X, bases, np.ones(len(X)) if weights is None else weights)
+    return design_of(X, bases, weights)
 
 
 def polynomial_levels(design, X):
@@ -156,7 +158,7 @@ def test_the_search_of_the_paper_finds_the_same():
     X, y = table()
     graph = PrecomputedGrid(polynomial_levels(fitted_design(X), X))
     rows = graph.read(np.arange(N))
-    training = TrainingProblem.of_graph(graph, rows, y, np.ones(N), SquaredError())
+    training = TrainingProblem.make(graph, rows, y, np.ones(N), SquaredError())
     found = [
         training.solve(0.01, SearchSettings(search=name, tol=1e-6))
         for name in ("lookahead", "paper")
@@ -221,7 +223,8 @@ def test_statistical_bounds_are_refused_before_work_starts(monkeypatch):
     X, y = table()
     graph = PrecomputedGrid(polynomial_levels(fitted_design(X), X))
     rows = np.arange(N)
-    monkeypatch.setattr(PrecomputedGrid, "read", lambda *_: pytest.fail("work has started"))
+    for verb in ("extension_squares", "score_squares", "kernel_operator"):
+        monkeypatch.setattr(GramGridEngine, verb, lambda *_: pytest.fail("work has started"))
     for fit in (
         HKLRegressor(graph=graph, certify="statistical").fit,
         HKLRegressorCV(graph=graph, certify="statistical").fit,
@@ -234,9 +237,9 @@ def test_statistical_bounds_are_refused_before_work_starts(monkeypatch):
 def test_auto_never_means_statistical(monkeypatch):
     X, y = table()
     graph = PrecomputedGrid(polynomial_levels(fitted_design(X), X))
-    design = graph.fit(np.arange(N))
-    search = SearchProblem(design.engine(np.ones(N)), design.graph, y, 0.01)
-    monkeypatch.setattr(problem, "AUTO_WORK", 0)
+    design = graph.fit(np.arange(N), np.ones(N))
+    search = grid_problem(design.engine(None, np.ones(N)), design.graph, y, 0.01)
+    monkeypatch.setattr(objective, "AUTO_WORK", 0)
     assert search.tail_mode("auto") == "exact"
     assert search.tail_mode("none") == "none"
     with pytest.raises(ValueError, match="Gram matrices have none"):
@@ -263,8 +266,8 @@ def test_names_words_and_clones():
     assert graph.names == ("x0", "x1", "x2", "x3")
     assert repr(graph) == "PrecomputedGrid(4 variables, 8 matrices of 60 items, 81 nodes)"
     assert clone(HKLRegressor(graph=graph)).graph is graph
-    design = graph.fit(np.arange(N))
-    assert design.terms([((0, 2), (3, 1))], ()) == {
+    design = graph.fit(np.arange(N), np.ones(N))
+    assert design.terms([((0, 2), (3, 1))]) == {
         "term": ["x0^2 * x3"],
         "order": [2],
         "degree": [3],

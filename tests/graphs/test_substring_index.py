@@ -90,22 +90,22 @@ def test_graph_and_columns_equal_enumeration(strings, k, binary, memory):
 def test_an_exploration_tells_of_every_node(case, fraction):
     strings, k, binary, alpha, weights, memory = case
     scores = naive_scores(strings, k, binary, alpha, weights)
-    level = fraction * max(scores.values())
+    threshold = fraction * max(scores.values())
     index = SubstringIndex(strings, k, binary, memory=memory)
-    found = index.explore(alpha, level, weights)
-    sure = {node for node, score in scores.items() if score > level}
-    assert sure <= set(found.loud)
-    for node, score in found.loud.items():
+    found = index.explore(alpha, threshold, weights)
+    sure = {node for node, score in scores.items() if score > threshold}
+    assert sure <= set(found.violators)
+    for node, score in found.violators.items():
         # Rounded up, a node in doubt is loud.
-        assert score > level
+        assert score > threshold
         assert scores[node] <= score <= scores[node] + 1e-12 * rounding_scale(case)
-    assert found.quiet <= level
-    rest = [score for node, score in scores.items() if node not in found.loud]
-    assert found.quiet >= max(rest, default=0.0)
-    assert len(found.loud) <= found.n_explored <= index.n_vertices
-    again = index.explore(alpha, level, weights)
+    assert found.rest <= threshold
+    rest = [score for node, score in scores.items() if node not in found.violators]
+    assert found.rest >= max(rest, default=0.0)
+    assert len(found.violators) <= found.n_explored <= index.n_vertices
+    again = index.explore(alpha, threshold, weights)
     assert again == found
-    assert list(again.loud) == sorted(found.loud, key=lambda node: (len(node), node))
+    assert list(again.violators) == sorted(found.violators, key=lambda node: (len(node), node))
 
 
 def rounding_scale(case):
@@ -118,12 +118,12 @@ def rounding_scale(case):
 def test_a_budget_leaves_a_bound_that_holds(case, budget):
     strings, k, binary, alpha, weights, memory = case
     scores = naive_scores(strings, k, binary, alpha, weights)
-    level = 0.1 * max(scores.values())
+    threshold = 0.1 * max(scores.values())
     index = SubstringIndex(strings, k, binary, memory=memory)
-    found = index.explore(alpha, level, weights, max_nodes=budget)
+    found = index.explore(alpha, threshold, weights, max_nodes=budget)
     assert found.n_explored <= max(budget, len(index.alphabet))
-    rest = [score for node, score in scores.items() if node not in found.loud]
-    assert found.quiet >= max(rest, default=0.0)
+    rest = [score for node, score in scores.items() if node not in found.violators]
+    assert found.rest >= max(rest, default=0.0)
 
 
 def test_sums_that_cancel_are_not_taken_for_zero():
@@ -132,7 +132,7 @@ def test_sums_that_cancel_are_not_taken_for_zero():
     alpha = np.array([1.0, 2.0**-60, -1.0])
     exact = math.fsum(alpha) ** 2
     found = SubstringIndex(strings, 2).explore(alpha, 0.0, [1.0, 1.0])
-    assert min(found.loud.values()) >= exact > 0.0
+    assert min(found.violators.values()) >= exact > 0.0
 
 
 def test_branches_close():
@@ -141,15 +141,15 @@ def test_branches_close():
     index = SubstringIndex(strings, 30)
     y = index.column("ACG") - index.column("ACG").mean()
     weights = [2.0**length for length in range(30)]
-    level = 0.5 * (index.column("ACG") @ y) ** 2 / weights[2] ** 2
-    found = index.explore(y, level, weights)
+    threshold = 0.5 * (index.column("ACG") @ y) ** 2 / weights[2] ** 2
+    found = index.explore(y, threshold, weights)
     assert found.n_explored < 500
     assert index.n_vertices > 10**18
-    assert "ACG" in found.loud
+    assert "ACG" in found.violators
     # B closes, and AB with it although A is open.
     two = SubstringIndex(["AB", "A", "A", "A"], 2)
     assert two.explore(np.ones(4), 4.0, [1.0, 1.0]).n_explored == 2
-    # Everything is closed at once where the level is above all bounds.
+    # Everything is closed at once where the threshold is above all bounds.
     assert index.explore(y, np.inf, weights).n_explored == 4
 
 
@@ -182,8 +182,8 @@ def test_any_letters_will_do():
     strings = ["a\nb", "\n\n", "", "\U0001f40d\x00é", "\ud800a"]
     index = SubstringIndex(strings, 3)
     nodes = {s[i:j] for s in strings for i in range(len(s)) for j in range(i + 1, len(s) + 1)}
-    # Equal weights of the rows and level 0: every substring that occurs is loud.
-    assert set(index.explore(np.ones(5), 0.0, [1.0] * 3).loud) == nodes
+    # Equal weights of the rows and threshold 0: every substring that occurs is listed.
+    assert set(index.explore(np.ones(5), 0.0, [1.0] * 3).violators) == nodes
     for node in nodes:
         np.testing.assert_array_equal(index.column(node), naive_column(node, strings))
 
@@ -225,7 +225,7 @@ def test_bad_questions_are_told_in_a_sentence():
         index.explore([1.0], 0.0, [1.0, 1.0])
     with pytest.raises(ValueError, match="finite"):
         index.explore([1.0, np.nan], 0.0, [1.0, 1.0])
-    with pytest.raises(ValueError, match="level"):
+    with pytest.raises(ValueError, match="threshold"):
         index.explore([1.0, 1.0], np.nan, [1.0, 1.0])
     for weights in ([1.0], [1.0, 0.0], [1.0, np.inf]):
         with pytest.raises(ValueError, match="2 numbers"):

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles.dags import random_blocks, solve
+from oracles.searches import explicit, graph_problem
 
 from hikernel.graphs import Dag, KernelGraph
 from hikernel.reduced import HullMap
-from hikernel.search import Budget, HullProblem, explicit_search
 
 
 def random_forest(rng, m, roots=1):
@@ -125,9 +125,9 @@ def test_the_tree_problem_solved_in_zeta_is_ours(roots, alpha):
     y = blocks[leaf][:, 0] + blocks[0][:, 0] + 0.3 * rng.standard_normal(n)
     optimum, zeta, f = tree_optimum(parents, weights, blocks, y, alpha)
     graph = KernelGraph(parents, features=blocks, weights=weights)
-    design = graph.fit(np.arange(n))
-    problem = HullProblem(design.engine(np.ones(n)), graph.dag, y, alpha)
-    result = explicit_search(problem, tol=1e-8, budget=Budget(100))
+    engine = graph.fit(np.arange(n), np.ones(n)).engine(None, np.ones(n))
+    problem = graph_problem(engine, graph.dag, y, alpha)
+    result = explicit(problem, tol=1e-8, max_kernels=100)
     assert result.certificate.certified
     assert result.certificate.objective == pytest.approx(optimum, rel=1e-6)
     ours = problem.engine.apply(result.nodes, result.solution.coef) + result.intercept

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from losses.smoothing import plus_value
 
-from hikernel.losses.plus import plus_curvature, plus_slope, plus_value
+from hikernel.losses.plus import plus_curvature, plus_slope
 
 T = np.concatenate([np.linspace(-3, 3, 61), [-1e6, -1e3, 1e3, 1e6]])
 every_smoothing = pytest.mark.parametrize("smoothing", [1.0, 0.1, 1e-4, 1e-10])

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from losses.cases import CASES
 
-from hikernel.bases.design import Design
-from hikernel.graphs import Grid, geometric_weights
-from hikernel.search import SearchProblem
+from hikernel.graphs import Grid
+from oracles.designs import design_of
 from oracles.naive import all_nodes
+from oracles.searches import ProblemAt, grid_problem
 from oracles.twin import twin_optimum
 
 
@@ -18,7 +18,7 @@ from oracles.twin import twin_optimum
 class SmallProblem:
     """A search problem with what a naive oracle needs."""
 
-    search: SearchProblem
+    search: ProblemAt
     levels: list
     y: np.ndarray
     weights: np.ndarray
@@ -30,7 +30,7 @@ def optimum_of(small):
     nodes = all_nodes(small.grid)
     search = small.search
     return twin_optimum(
-        small.grid, small.levels, nodes, small.y, small.weights, search.strength, search.loss
+        small.grid, small.levels, nodes, small.y, small.weights, search.lam, search.loss
     )
 
 
@@ -65,8 +65,9 @@ def small_problem(
         signal = np.column_stack([signal, -X[:, 0], X[:, 1]])
     y = case.target(signal, rng)
     weights = rng.integers(1, 4, size=n).astype(float) if weighted else np.ones(n)
-    design = Design.fit(X, [basis] * p, weights)
-    grid = Grid(geometric_weights(design.max_levels, weight_base), root_weight, max_order)
-    search = SearchProblem(design.engine(X, weights), grid, y, alpha, case.loss, form=form)
+    limits = {"weight_base": weight_base, "root_weight": root_weight, "max_order": max_order}
+    design = design_of(X, [basis] * p, weights, **limits)
+    engine = design.engine(X, weights)
+    search = grid_problem(engine, design.grid, y, alpha, case.loss, form=form)
     levels = [fitted.transform(X[:, m]) for m, fitted in enumerate(design.bases)]
-    return SmallProblem(search, levels, y, weights, grid)
+    return SmallProblem(search, levels, y, weights, design.grid)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from oracles.naive import all_nodes
 
+from hikernel.engines.rows import Blocks
 from hikernel.graphs import Grid, geometric_weights
 from hikernel.reduced import HullMap
 from hikernel.reduced.forms import DualForm, PrimalForm
@@ -17,9 +18,9 @@ def make(widths, seed=0, n=30):
     rng = np.random.default_rng(seed)
     features = rng.standard_normal((n, sum(widths))) / np.sqrt(n)
     target = rng.standard_normal(n) / np.sqrt(n)
-    starts = np.concatenate([[0], np.cumsum(widths)[:-1]]).astype(np.intp)
-    primal = PrimalForm(features.T @ features, features.T @ target, float(target @ target), starts)
-    return features, target, starts, primal, DualForm(features, target, starts)
+    blocks = Blocks(widths)
+    primal = PrimalForm(features.T @ features, features.T @ target, float(target @ target), blocks)
+    return features, target, blocks, primal, DualForm(features, target, blocks)
 
 
 GRID = Grid(geometric_weights([2, 1], 2.0))
@@ -96,7 +97,7 @@ def test_a_system_that_rounding_makes_singular_is_reported():
     column = np.full((4, 1), 1e9)
     features = np.hstack([column, column])
     target = np.array([1.0, -1.0, 1.0, -1.0])
-    starts = np.array([0, 1], dtype=np.intp)
-    primal = PrimalForm(features.T @ features, features.T @ target, 4.0, starts)
+    blocks = Blocks([1, 1])
+    primal = PrimalForm(features.T @ features, features.T @ target, 4.0, blocks)
     assert primal.evaluate(np.ones(2), 1e-30) is None
-    assert DualForm(features, target, starts).evaluate(np.ones(2), 1e-30) is None
+    assert DualForm(features, target, blocks).evaluate(np.ones(2), 1e-30) is None

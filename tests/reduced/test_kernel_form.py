@@ -7,6 +7,7 @@ import pytest
 from oracles.dags import factor, random_parents
 
 from hikernel.engines.kernels import BlockKernel, DenseGram, KernelOperator
+from hikernel.engines.rows import Blocks
 from hikernel.graphs import Dag
 from hikernel.reduced import HullMap
 from hikernel.reduced.forms import DualForm, PrimalForm
@@ -43,14 +44,14 @@ class Case:
         root = np.sqrt(self.weights)
         scaled = np.hstack([(block - mean @ block) * root[:, None] for block in self.raw])
         self.widths = [block.shape[1] for block in self.raw]
-        starts = (np.cumsum(self.widths) - self.widths).astype(np.intp)
+        blocks = Blocks(self.widths)
         goal = root * self.target
-        self.dual = DualForm(scaled, goal, starts)
-        self.primal = PrimalForm(scaled.T @ scaled, scaled.T @ goal, float(goal @ goal), starts)
+        self.dual = DualForm(scaled, goal, blocks)
+        self.primal = PrimalForm(scaled.T @ scaled, scaled.T @ goal, float(goal @ goal), blocks)
 
     def functions(self, coef):
         """The values on the rows of each node's function, from kernel coordinates."""
-        parts = np.split(coef, np.cumsum(self.operator.widths)[:-1])
+        parts = self.operator.blocks.split(coef)
         kernels = self.operator._kernels
         return np.column_stack([k.expand(c) for k, c in zip(kernels, parts, strict=True)])
 
@@ -155,7 +156,7 @@ def test_weights_of_rows_equal_repetition():
 
 def test_the_dual_variables_sum_to_zero(case):
     solved = case.form.evaluate(np.full(5, 0.2), ALPHA)
-    parts = np.split(solved.scores, np.cumsum(case.operator.widths)[:-1])
+    parts = np.split(solved.scores, np.cumsum(case.operator.blocks.widths)[:-1])
     for kind, part in zip(case.kinds, parts, strict=True):
         if kind == "gram":
             assert abs(part.sum()) < 1e-12 * np.abs(part).sum()

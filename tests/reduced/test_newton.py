@@ -9,8 +9,9 @@ from oracles.problems import small_problem
 from oracles.twin import twin_optimum
 
 from hikernel.bases import OrthonormalPolynomial, Polynomial, Spline
+from hikernel.engines.rows import Blocks
 from hikernel.graphs import Grid, geometric_weights
-from hikernel.reduced import HullMap, SquaredProblem, Status, solve_reduced
+from hikernel.reduced import HullMap, Status, solve_reduced
 from hikernel.reduced.forms import PrimalForm
 
 
@@ -86,8 +87,8 @@ def test_appending_a_node_twice_is_refused():
 def chain_problem(cross, gram=None):
     grid = Grid(geometric_weights([len(cross) - 1], 2.0))
     gram = np.eye(len(cross)) if gram is None else gram
-    starts = np.arange(len(cross), dtype=np.intp)
-    return PrimalForm(gram, np.array(cross), 1.0, starts), HullMap(all_nodes(grid), grid)
+    blocks = Blocks([1] * len(cross))
+    return PrimalForm(gram, np.array(cross), 1.0, blocks), HullMap(all_nodes(grid), grid)
 
 
 def test_a_target_without_signal_gives_the_zero_model():
@@ -128,7 +129,6 @@ def test_a_useless_warm_start_is_ignored():
 def test_moments_do_not_store_rows():
     small = small_problem(OrthonormalPolynomial(2), seed=0, n=500)
     reduced = small.search.reduced(all_nodes(small.grid))
-    assert isinstance(reduced, SquaredProblem)
-    form = reduced.form()
+    form = reduced.squared_form()
     assert isinstance(form, PrimalForm)
     assert form.gram.shape == (reduced.n_columns, reduced.n_columns)

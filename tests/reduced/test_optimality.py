@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from oracles.naive import all_nodes, is_ancestor
 
+from hikernel.engines.rows import Blocks
 from hikernel.graphs import Grid, geometric_weights
 from hikernel.reduced import HullMap, solve_reduced
 from hikernel.reduced.forms import PrimalForm
@@ -29,7 +30,7 @@ def population(seed):
         covariance,
         covariance @ beta,
         float(beta @ covariance @ beta),
-        np.arange(len(NODES), dtype=np.intp),
+        Blocks([1] * len(NODES)),
     )
     return covariance, beta, form
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from oracles.naive import all_nodes
 
+from hikernel.engines.rows import Blocks
 from hikernel.graphs import Grid, geometric_weights
 from hikernel.reduced import HullMap, solve_reduced
 from hikernel.reduced.forms import DualForm, PrimalForm
@@ -15,7 +16,7 @@ ALPHA = 0.05
 GRID = Grid(geometric_weights([2, 1], 2.0))
 NODES = all_nodes(GRID)
 WIDTHS = [1, 3, 2, 1, 1, 4]
-STARTS = np.concatenate([[0], np.cumsum(WIDTHS)[:-1]]).astype(np.intp)
+BLOCKS = Blocks(WIDTHS)
 
 
 def make(seed, kind="primal", n=30):
@@ -23,8 +24,8 @@ def make(seed, kind="primal", n=30):
     features = rng.standard_normal((n, sum(WIDTHS))) / np.sqrt(n)
     target = rng.standard_normal(n) / np.sqrt(n)
     if kind == "dual":
-        return DualForm(features, target, STARTS)
-    return PrimalForm(features.T @ features, features.T @ target, float(target @ target), STARTS)
+        return DualForm(features, target, BLOCKS)
+    return PrimalForm(features.T @ features, features.T @ target, float(target @ target), BLOCKS)
 
 
 KINDS = pytest.mark.parametrize("kind", ["primal", "dual"])
@@ -64,7 +65,7 @@ def test_columns_and_sums_go_over_all_outputs():
     forms = OutputForms([make(0), make(1)])
     np.testing.assert_array_equal(forms.columns(np.array([0, 2])), [0, 4, 5, 12, 16, 17])
     x = np.arange(24.0)
-    expected = np.add.reduceat(x[:12] ** 2, STARTS) + np.add.reduceat(x[12:] ** 2, STARTS)
+    expected = BLOCKS.squares(x[:12]) + BLOCKS.squares(x[12:])
     np.testing.assert_array_equal(forms.squares(x), expected)
 
 
@@ -109,8 +110,8 @@ def test_gradient_and_hessian_in_log_eta_are_numerical_derivatives(kind):
 def test_one_singular_output_makes_all_singular():
     column = np.full((4, 1), 1e9)
     features = np.hstack([column, column])
-    starts = np.array([0, 1], dtype=np.intp)
-    broken = PrimalForm(features.T @ features, features.T @ np.ones(4), 4.0, starts)
-    fine = PrimalForm(np.eye(2), np.ones(2), 4.0, starts)
+    blocks = Blocks([1, 1])
+    broken = PrimalForm(features.T @ features, features.T @ np.ones(4), 4.0, blocks)
+    fine = PrimalForm(np.eye(2), np.ones(2), 4.0, blocks)
     assert OutputForms([fine, fine]).evaluate(np.ones(2), 1e-30) is not None
     assert OutputForms([fine, broken]).evaluate(np.ones(2), 1e-30) is None

@@ -18,7 +18,7 @@ TOL = 1e-7
 def make(form="auto", basis=None, n=120, alpha=0.02):
     small = small_problem(basis or OrthonormalPolynomial(2), 0, n=n, p=4, form=form, alpha=alpha)
     reduced = small.search.reduced(all_nodes(small.grid))
-    return reduced.form(), reduced.hull
+    return reduced.squared_form(), reduced.hull
 
 
 def on(hull, chosen):

@@ -9,9 +9,8 @@ from oracles.problems import small_problem
 
 from hikernel.bases import OrthonormalPolynomial
 from hikernel.losses import SquaredError
-from hikernel.search import Certificate
+from hikernel.search import Certificate, StopReason
 from hikernel.search.certificate import DualPoint
-from hikernel.search.state import solve_hull
 
 
 def certificate(**changes):
@@ -20,7 +19,7 @@ def certificate(**changes):
         "dual_bound": 1.9,
         "tol": 0.1,
         "kind": "exact",
-        "reason": "Because.",
+        "reason": StopReason.MAX_KERNELS,
         "n_vertices": 5**60,
         "n_explored": 70,
         "n_kernels": 7,
@@ -50,7 +49,7 @@ def test_words_say_what_is_proven_and_what_is_not():
     assert "no choice among all of them" in certificate().explain()
     assert "5 %" in certificate().explain()
     assert "Proven only" in certificate(tol=0.01).explain()
-    assert "Because." in certificate(tol=0.01).explain()
+    assert "raise it or alpha." in certificate(tol=0.01).explain()
     assert "nothing is proven" in certificate(kind="none").explain()
     assert "Next to nothing is proven" in certificate(dual_bound=0.1).explain()
     assert "1,024 kernels" in certificate(n_vertices=1024).explain()
@@ -61,15 +60,15 @@ def test_the_dual_value_is_the_conjugate_form_at_the_best_multiple():
     y, r = rng.standard_normal(30) + 5.0, rng.standard_normal(30)
     omega = rng.uniform(0.5, 1, 30)
     omega /= omega.sum()
-    strength, norm2 = 0.1, 0.7
+    lam, norm2 = 0.1, 0.7
     r -= omega @ r
-    point = DualPoint.of(SquaredError(), y, r, omega, strength)
-    assert np.sum(point.alpha) == pytest.approx(0.0, abs=1e-12)
+    point = DualPoint.of(SquaredError(), y, r, omega, lam)
+    assert np.sum(point.dual_coef) == pytest.approx(0.0, abs=1e-12)
 
     def dual(s):
-        b = -strength * s * point.alpha / omega
+        b = -lam * s * point.dual_coef / omega
         conjugate = omega @ SquaredError().conjugate(y, b)
-        return -conjugate - 0.5 * strength * s**2 * norm2
+        return -conjugate - 0.5 * lam * s**2 * norm2
 
     values = [dual(s) for s in np.linspace(0, 2, 4001)]
     assert point.value(norm2) == pytest.approx(max(0.0, *values), rel=1e-6)
@@ -84,8 +83,7 @@ def test_dual_norm_for_inverts_value():
 def test_the_objective_of_a_solved_hull_is_written_out_from_the_rows():
     small = small_problem(OrthonormalPolynomial(2), 0, weighted=True, alpha=0.01)
     nodes = all_nodes(small.grid)
-    reduced = small.search.reduced(nodes)
-    solved = solve_hull(small.search, reduced, tol=1e-3, solve_tol=1e-6)
+    solved = small.search.solved(nodes)
     coef = solved.solution.coef
     features = np.hstack([node_features(small.levels, v) for v in nodes])
     f = features @ coef
@@ -98,5 +96,5 @@ def test_the_objective_of_a_solved_hull_is_written_out_from_the_rows():
 
 @pytest.mark.parametrize("objective", [float("nan"), float("inf"), -0.4])
 def test_numbers_that_cannot_be_are_not_certified(objective):
-    odd = Certificate(objective, -0.5, 1e-3, "exact", "", 1, 1, 1)
+    odd = Certificate(objective, -0.5, 1e-3, "exact", StopReason.BOUNDED, 1, 1, 1)
     assert not odd.certified

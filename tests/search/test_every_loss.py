@@ -7,12 +7,12 @@ import pytest
 from losses.cases import CASES, every_case
 from oracles.naive import node_features, omega
 from oracles.problems import optimum_of, prediction_of, small_problem
+from oracles.searches import lookahead, paper
 from sklearn.svm import SVC
 
 from hikernel.bases import Anova, Hermite, OrthonormalPolynomial, Polynomial, Spline
 from hikernel.losses import Hinge
 from hikernel.reduced import HullMap, Status
-from hikernel.search import Budget, lookahead_search, paper_search
 
 BASES = [OrthonormalPolynomial(2), Polynomial(2), Hermite(2), Spline(tol=1e-1)]
 TWIN = 1e-6  # accuracy of the twin, relative
@@ -27,12 +27,8 @@ def problem(case, seed, **settings):
 
 def search_with(name, small, tol, callback=None):
     if name == "paper":
-        return paper_search(
-            small.search, tol=tol, max_kernels=200, certify="exact", callback=callback
-        )
-    return lookahead_search(
-        small.search, tol=tol, budget=Budget(200), certify="exact", callback=callback
-    )
+        return paper(small.search, tol=tol, max_kernels=200, certify="exact", callback=callback)
+    return lookahead(small.search, tol=tol, max_kernels=200, certify="exact", callback=callback)
 
 
 @every_case
@@ -55,7 +51,7 @@ def objective_of(small, nodes, coef, f):
     blocks = np.split(coef, np.cumsum(widths)[:-1])
     norm = omega(small.grid, nodes, [np.linalg.norm(block) for block in blocks])
     loss = np.average(small.search.loss.value(small.y, f), weights=small.weights)
-    return loss + 0.5 * small.search.strength * norm**2
+    return loss + 0.5 * small.search.lam * norm**2
 
 
 @every_case
@@ -70,7 +66,7 @@ def test_the_objective_is_that_of_the_returned_model(case):
 def dual_bound(small, step):
     """The dual objective of a step for the whole graph, from naive scores and tail sums."""
     squares = np.array(
-        [np.sum((node_features(small.levels, v).T @ step.dual.alpha) ** 2) for v in step.nodes]
+        [np.sum((node_features(small.levels, v).T @ step.dual.dual_coef) ** 2) for v in step.nodes]
     )
     hull = HullMap(step.nodes, small.grid)
     inside = hull.refine_dual_norm(squares, step.solution.dual_norm.eta).value
@@ -96,7 +92,7 @@ def test_the_gap_covers_the_true_suboptimality_at_every_step(case, search, form)
             # Also where the search itself saw no need to bound the tail.
             bounds.append(dual_bound(small, step))
             assert bounds[-1] <= optimum + slack
-            np.testing.assert_allclose(np.sum(step.dual.alpha, axis=0), 0.0, atol=1e-9)
+            np.testing.assert_allclose(np.sum(step.dual.dual_coef, axis=0), 0.0, atol=1e-9)
 
         result = search_with(search, small, 1e-3, check)
         assert len(bounds) >= 2
@@ -111,7 +107,7 @@ def test_coefficients_come_from_the_dual_variables(case):
     tol, close = (1e-5, 0.02) if case.loss.smooth else (1e-3, 0.2)
     result = search_with("lookahead", small, tol)
     assert result.certificate.certified
-    scores = small.search.engine.correlate(result.nodes, result.alpha)
+    scores = small.search.engine.correlate(result.nodes, result.dual_coef)
     widths = [small.search.engine.width(node) for node in result.nodes]
     zeta = np.repeat(result.solution.zeta, widths)
     ours = result.solution.coef
@@ -123,11 +119,11 @@ def test_coefficients_come_from_the_dual_variables(case):
 @every_case
 def test_a_start_from_a_neighbour_changes_nothing_but_time(case):
     first = problem(case, 4)
-    nearby = small_problem(BASES[0], 4, alpha=0.7 * first.search.strength, case=case)
+    nearby = small_problem(BASES[0], 4, alpha=0.7 * first.search.lam, case=case)
     before = search_with("lookahead", first, 1e-3)
     start = (before.nodes, before.solution.warm_start)
     cold = search_with("lookahead", nearby, 1e-3)
-    warm = lookahead_search(nearby.search, tol=1e-3, budget=Budget(200), start=start)
+    warm = lookahead(nearby.search, tol=1e-3, max_kernels=200, start=start)
     assert cold.certificate.certified
     assert warm.certificate.certified
     slack = cold.certificate.gap + warm.certificate.gap

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -17,14 +15,19 @@ from oracles.dags import (
     random_blocks,
     random_parents,
 )
+from oracles.searches import explicit, graph_problem
 
 from hikernel import HKLRegressor
 from hikernel.graphs import KernelGraph, SubstringGraph
-from hikernel.search import Budget, HullProblem, explicit_search, growth
-from hikernel.search.explicit import _Explicit
-from hikernel.search.state import solve_hull
+from hikernel.search import SearchSettings, StopReason, growth
+from hikernel.search.explicit import _ExplicitSearch
 
 N = 20
+
+
+def laid_out(graph, weights):
+    """Return the engine over all rows of a graph's matrices."""
+    return graph.fit(np.arange(len(weights)), weights).engine(None, weights)
 
 
 class Case:
@@ -51,8 +54,8 @@ class Case:
             grams=grams,
             weights=self.weights,
         )
-        engine = graph.fit(np.arange(N)).engine(self.row_weights)
-        self.problem = HullProblem(engine, graph.dag, self.y, alpha, self.case.loss)
+        engine = laid_out(graph, self.row_weights)
+        self.problem = graph_problem(engine, graph.dag, self.y, alpha, self.case.loss)
 
     def optimum(self):
         return dag_optimum(
@@ -80,7 +83,7 @@ class Case:
 def test_objective_and_bounds_against_cvxpy(seed, m, kind, alpha, weighted):
     case = Case(seed, m, kind, alpha=alpha, weighted=weighted)
     optimum, f, _ = case.optimum()
-    result = explicit_search(case.problem, tol=1e-6, budget=Budget(100))
+    result = explicit(case.problem, tol=1e-6, max_kernels=100)
     certificate = result.certificate
     assert certificate.certified
     assert certificate.kind == "exact"
@@ -114,7 +117,7 @@ def test_objective_and_bounds_against_cvxpy(seed, m, kind, alpha, weighted):
 def test_every_loss_reaches_its_optimum(loss, kind):
     case = Case(3, 6, kind, loss, alpha=0.03, weighted=True)
     optimum, _, _ = case.optimum()
-    result = explicit_search(case.problem, tol=1e-5, budget=Budget(100))
+    result = explicit(case.problem, tol=1e-5, max_kernels=100)
     assert result.certificate.certified
     assert result.certificate.objective == pytest.approx(optimum, rel=2e-5)
     for step in result.history:
@@ -134,9 +137,10 @@ def test_the_bound_is_valid_on_any_hull(seed, kind, alpha, solve_tol):
     rng = np.random.default_rng(seed)
     dag = case.problem.graph
     chosen = rng.choice(8, int(rng.integers(1, 4)), replace=False)
-    hull = sorted(dag.hull([str(v) for v in chosen]), key=dag.depth)
-    solved = solve_hull(case.problem, case.problem.reduced(hull), tol=1e-3, solve_tol=solve_tol)
-    bound = _Explicit(case.problem, 1e-3, Budget(100), None)._bound(solved)
+    hull = sorted(dag.hull([str(v) for v in chosen]), key=dag.sort_key)
+    solved = case.problem.solved(hull, tol=1e-3, solve_tol=solve_tol)
+    settings_ = SearchSettings(tol=1e-3)
+    bound = _ExplicitSearch(case.problem.objective, case.problem.lam, settings_)._bound(solved)
     value = solved.dual.value(max(solved.inside, bound.value))
     assert value <= optimum * (1 + 1e-7)
     assert solved.objective >= optimum * (1 - 1e-6)
@@ -152,8 +156,8 @@ def chain_problem(depth, alpha, noise=0.1, n=60, weight_base=1.0):
     edges = [(("chain", i), ("chain", i + 1)) for i in range(depth - 1)]
     y = features["chain", depth - 1][:, 0] + noise * rng.standard_normal(n)
     graph = KernelGraph(edges, features=features, weight_base=weight_base)
-    engine = graph.fit(np.arange(n)).engine(np.ones(n))
-    return HullProblem(engine, graph.dag, (y - y.mean()) / y.std(), alpha)
+    engine = laid_out(graph, np.ones(n))
+    return graph_problem(engine, graph.dag, (y - y.mean()) / y.std(), alpha)
 
 
 def test_a_violator_deep_in_the_graph_brings_its_hull():
@@ -161,15 +165,15 @@ def test_a_violator_deep_in_the_graph_brings_its_hull():
     steps = []
     start = ([("beside", 0)], None)  # far from it
     reduced = problem.reduced(list(start[0]))
-    warm = reduced.solve(problem.strength, tol=1e-6).warm_start
-    result = explicit_search(
-        problem, tol=1e-4, budget=Budget(100), callback=steps.append, start=(start[0], warm)
+    warm = reduced.solve(problem.lam, tol=1e-6).warm_start
+    result = explicit(
+        problem, tol=1e-4, max_kernels=100, callback=steps.append, start=(start[0], warm)
     )
     assert {("chain", i) for i in range(6)} <= set(result.nodes)
     assert result.certificate.certified
     # In one round, not one for every level.
     assert {("chain", i) for i in range(6)} <= set(steps[1].nodes)
-    cold = explicit_search(problem, tol=1e-4, budget=Budget(100))
+    cold = explicit(problem, tol=1e-4, max_kernels=100)
     assert cold.certificate.objective == pytest.approx(result.certificate.objective, rel=2e-4)
 
 
@@ -177,42 +181,40 @@ def test_a_violator_deep_in_the_graph_brings_its_hull():
 def test_no_hull_is_larger_than_max_kernels(most):
     problem = chain_problem(6, 1e-3)
     steps = []
-    result = explicit_search(problem, tol=1e-3, budget=Budget(most), callback=steps.append)
+    result = explicit(problem, tol=1e-3, max_kernels=most, callback=steps.append)
     assert max(len(step.nodes) for step in steps) <= most
     assert len(result.nodes) <= most
     assert not result.certificate.certified
-    assert f"max_kernels={most}" in result.certificate.reason
+    assert result.certificate.reason is StopReason.MAX_KERNELS
     assert problem.graph.hull(result.nodes) == set(result.nodes)
-    best = explicit_search(problem, tol=1e-6, budget=Budget(100)).certificate
+    best = explicit(problem, tol=1e-6, max_kernels=100).certificate
     assert 0.0 <= result.certificate.dual_bound <= best.objective
 
 
 def test_enough_room_is_no_reason_to_stop():
     problem = chain_problem(6, 1e-3)
-    free = explicit_search(problem, tol=1e-3, budget=Budget(100))
-    just = explicit_search(problem, tol=1e-3, budget=Budget(free.certificate.n_kernels))
+    free = explicit(problem, tol=1e-3, max_kernels=100)
+    just = explicit(problem, tol=1e-3, max_kernels=free.certificate.n_kernels)
     assert just.certificate.certified
 
 
 def test_a_spent_time_budget_leaves_a_model_and_its_bound():
     problem = chain_problem(4, 1e-4, noise=0.5)
-    late = Budget(100, deadline=time.monotonic() - 1.0)
     start = ([("beside", 0)], problem.reduced([("beside", 0)]).solve(1e-4, tol=1e-4).warm_start)
-    result = explicit_search(problem, tol=1e-4, budget=late, start=start)
-    assert "time budget" in result.certificate.reason
+    result = explicit(problem, tol=1e-4, max_kernels=100, time_budget=-1.0, start=start)
+    assert result.certificate.reason is StopReason.SEARCH_TIME
     assert not result.certificate.certified
     assert result.certificate.kind == "exact"
-    best = explicit_search(problem, tol=1e-6, budget=Budget(100)).certificate
+    best = explicit(problem, tol=1e-6, max_kernels=100).certificate
     assert 0.0 < result.certificate.dual_bound <= best.objective <= result.certificate.objective
     assert len(result.history) == 2
 
 
 def test_a_budget_that_is_spent_at_the_optimum_takes_nothing_away():
     problem = chain_problem(2, 0.05)
-    late = Budget(100, deadline=time.monotonic() - 1.0)
-    free = explicit_search(problem, tol=1e-2, budget=Budget(100))
+    free = explicit(problem, tol=1e-2, max_kernels=100)
     start = (free.nodes, free.solution.warm_start)
-    assert explicit_search(problem, tol=1e-2, budget=late, start=start).certificate.certified
+    assert explicit(problem, tol=1e-2, time_budget=-1.0, start=start).certificate.certified
 
 
 def test_the_flat_graph_is_multiple_kernel_learning():
@@ -228,9 +230,9 @@ def test_the_flat_graph_is_multiple_kernel_learning():
     flat = {k: [] for k in grams}
     optimum, f, norms = dag_optimum(flat, weights, blocks, y, np.ones(N), 0.01)
     graph = KernelGraph(grams=grams, weights=weights)
-    engine = graph.fit(np.arange(N)).engine(np.ones(N))
-    problem = HullProblem(engine, graph.dag, y, 0.01)
-    result = explicit_search(problem, tol=1e-8, budget=Budget(100))
+    engine = laid_out(graph, np.ones(N))
+    problem = graph_problem(engine, graph.dag, y, 0.01)
+    result = explicit(problem, tol=1e-8, max_kernels=100)
     assert result.certificate.objective == pytest.approx(optimum, rel=1e-7)
     ours = engine.apply(result.nodes, result.solution.coef) + result.intercept
     np.testing.assert_allclose(ours, f, atol=1e-4)
@@ -243,10 +245,10 @@ def test_the_flat_graph_is_multiple_kernel_learning():
 
 
 def test_a_shared_kappa_settles_what_violates_alone(monkeypatch):
-    # A deep node with a score of its own above the level, but not together with its ancestors.
+    # A deep node with a score of its own above the threshold, but not together with its ancestors.
     def solve(settled):
         monkeypatch.setattr(growth, "_SETTLED", settled)
-        return explicit_search(problem, tol=1e-3, budget=Budget(100))
+        return explicit(problem, tol=1e-3, max_kernels=100)
 
     saved = 0
     for seed in range(12):
@@ -263,13 +265,13 @@ def test_a_shared_kappa_settles_what_violates_alone(monkeypatch):
 
 def test_a_start_from_a_neighbour_changes_nothing_but_time():
     case = Case(2, 10, "mixed", alpha=0.05)
-    first = explicit_search(case.problem, tol=1e-6, budget=Budget(100))
-    nearby = HullProblem(case.problem.engine, case.problem.graph, case.y, 0.035)
-    cold = explicit_search(nearby, tol=1e-6, budget=Budget(100))
-    warm = explicit_search(
+    first = explicit(case.problem, tol=1e-6, max_kernels=100)
+    nearby = graph_problem(case.problem.engine, case.problem.graph, case.y, 0.035)
+    cold = explicit(nearby, tol=1e-6, max_kernels=100)
+    warm = explicit(
         nearby,
         tol=1e-6,
-        budget=Budget(100),
+        max_kernels=100,
         start=(first.nodes, first.solution.warm_start),
     )
     assert warm.certificate.objective == pytest.approx(cold.certificate.objective, rel=2e-6)
@@ -285,9 +287,9 @@ def test_scales_of_kernels_do_not_break_the_proof():
             blocks = {"a": X[:, :2], "b": scale * X[:, 2:]}
             given = blocks if kind == "features" else {v: B @ B.T for v, B in blocks.items()}
             graph = KernelGraph(**{kind: given})
-            engine = graph.fit(np.arange(40)).engine(np.ones(40))
-            problem = HullProblem(engine, graph.dag, y, 0.01)
-            result = explicit_search(problem, tol=1e-3, budget=Budget(10))
+            engine = laid_out(graph, np.ones(40))
+            problem = graph_problem(engine, graph.dag, y, 0.01)
+            result = explicit(problem, tol=1e-3, max_kernels=10)
             flat = {"a": [], "b": []}
             # The problem for 40 rows in other units: d_b is what the scale of a kernel is.
             twin, _, _ = dag_optimum(
@@ -312,9 +314,9 @@ def test_a_thousand_flat_kernels_of_rank_five():
     y = sum(blocks[k] @ rng.standard_normal(5) for k in (17, 400, 931))
     y = y + 0.1 * rng.standard_normal(n)
     graph = KernelGraph(features=blocks)
-    engine = graph.fit(np.arange(n)).engine(np.ones(n))
-    problem = HullProblem(engine, graph.dag, (y - y.mean()) / y.std(), 0.05)
-    result = explicit_search(problem, tol=1e-3, budget=Budget(600))
+    engine = laid_out(graph, np.ones(n))
+    problem = graph_problem(engine, graph.dag, (y - y.mean()) / y.std(), 0.05)
+    result = explicit(problem, tol=1e-3, max_kernels=600)
     assert set(result.nodes) == {17, 400, 931}
     assert result.certificate.certified
     assert result.certificate.n_vertices == m
@@ -351,12 +353,12 @@ def test_a_walk_ends_at_its_budget_and_says_so():
     rng = np.random.default_rng(0)
     strings = ["".join(rng.choice(list("ACGT"), 60)) for _ in range(80)]
     y = np.array([s.count("ACG") for s in strings], dtype=float)
-    design = SubstringGraph(8, weight_base=1.0).fit(strings)
-    engine = design.engine(np.ones(80))
-    problem = HullProblem(engine, design.graph, (y - y.mean()) / y.std(), 0.01)
-    whole = explicit_search(problem, tol=1e-3, budget=Budget(100)).certificate
+    design = SubstringGraph(8, weight_base=1.0).fit(strings, np.ones(80))
+    engine = design.engine(None, np.ones(80))
+    problem = graph_problem(engine, design.graph, (y - y.mean()) / y.std(), 0.01)
+    whole = explicit(problem, tol=1e-3, max_kernels=100).certificate
     assert whole.certified
-    short = explicit_search(problem, tol=1e-3, budget=Budget(100, max_explored=30)).certificate
+    short = explicit(problem, tol=1e-3, max_kernels=100, max_explored=30).certificate
     assert not short.certified
-    assert "at most" in short.reason
+    assert short.reason is StopReason.MAX_EXPLORED
     assert short.dual_bound <= whole.objective

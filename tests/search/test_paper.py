@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from oracles.naive import all_nodes, node_features
 from oracles.problems import optimum_of, prediction_of, small_problem
+from oracles.searches import grid_problem, paper
 
 from hikernel import HKLRegressor
 from hikernel.bases import (
@@ -20,7 +21,7 @@ from hikernel.bases import (
 from hikernel.engines import NumpyEngine
 from hikernel.errors import CertificateWarning
 from hikernel.graphs import Grid
-from hikernel.search import SearchProblem, paper_search, problem
+from hikernel.search import StopReason, objective
 
 BASES = {
     "polynomial": Polynomial(2),
@@ -52,7 +53,7 @@ PROBLEMS = [
 def test_objective_equals_the_twin_on_the_whole_graph(basis, setting, seed):
     small = small_problem(basis, seed, **setting)
     optimum, prediction = optimum_of(small)
-    result = paper_search(small.search, tol=1e-7, max_kernels=1000, certify="exact")
+    result = paper(small.search, tol=1e-7, max_kernels=1000, certify="exact")
     assert result.certificate.certified
     assert result.certificate.objective == pytest.approx(optimum, rel=1e-6)
     assert small.grid.is_hull(result.nodes)
@@ -103,7 +104,7 @@ def test_the_gap_covers_the_true_suboptimality_at_every_step(seed, form):
         bounds.append(step.dual.value(max(step.solution.dual_norm.value, max(tails, default=0.0))))
         assert bounds[-1] <= optimum + slack
 
-    result = paper_search(small.search, tol=1e-5, max_kernels=100, certify="exact", callback=check)
+    result = paper(small.search, tol=1e-5, max_kernels=100, certify="exact", callback=check)
     assert len(steps) == len(result.history) > 1
     sizes = [len(step.nodes) for step in steps]
     assert sizes == sorted(sizes)
@@ -145,7 +146,7 @@ def test_primal_and_dual_form_find_the_same_model():
     results, predictions = [], []
     for form in ("primal", "dual"):
         small = small_problem(OrthonormalPolynomial(2), 5, p=3, form=form)
-        results.append(paper_search(small.search, tol=1e-8, max_kernels=100, certify="exact"))
+        results.append(paper(small.search, tol=1e-8, max_kernels=100, certify="exact"))
         predictions.append(prediction_of(small.search, results[-1]))
     a, b = results
     np.testing.assert_allclose(*predictions, atol=1e-4)
@@ -155,23 +156,23 @@ def test_primal_and_dual_form_find_the_same_model():
 def test_coefficients_come_from_the_dual_variables():
     # Slip 4: beta_w = zeta_w Phi_w' alpha, the main text's version, not the appendix's.
     small = small_problem(Spline(tol=1e-3), 7)
-    result = paper_search(small.search, tol=1e-8, max_kernels=100, certify="exact")
-    scores = small.search.engine.correlate(result.nodes, result.alpha)
+    result = paper(small.search, tol=1e-8, max_kernels=100, certify="exact")
+    scores = small.search.engine.correlate(result.nodes, result.dual_coef)
     widths = [small.search.engine.width(node) for node in result.nodes]
     zeta = np.repeat(result.solution.zeta, widths)
     np.testing.assert_allclose(zeta * scores, result.solution.coef, atol=1e-9)
     assert not np.allclose(scores, result.solution.coef, atol=1e-3)
-    assert np.sum(result.alpha) == pytest.approx(0.0, abs=1e-12)
+    assert np.sum(result.dual_coef) == pytest.approx(0.0, abs=1e-12)
 
 
 def test_max_kernels_limits_the_hull_and_is_reported():
     # Slip 4: the algorithm's #(V) <= Q means the hull, not the graph.
     small = small_problem(OrthonormalPolynomial(2), 2, p=3, n=100, alpha=1e-4)
-    free = paper_search(small.search, tol=1e-4, max_kernels=100, certify="exact")
+    free = paper(small.search, tol=1e-4, max_kernels=100, certify="exact")
     assert free.certificate.certified
     assert free.certificate.n_kernels > 5
     sizes = []
-    cut = paper_search(
+    cut = paper(
         small.search,
         tol=1e-4,
         max_kernels=5,
@@ -181,37 +182,37 @@ def test_max_kernels_limits_the_hull_and_is_reported():
     assert max(sizes) == 5
     assert small.grid.n_vertices == 27
     assert not cut.certificate.certified
-    assert "max_kernels=5" in cut.certificate.reason
+    assert cut.certificate.reason is StopReason.MAX_KERNELS
     assert cut.certificate.kind == "exact"
     assert cut.certificate.objective - cut.certificate.gap <= free.certificate.objective
 
 
 def test_without_bounds_nothing_is_claimed():
     small = small_problem(OrthonormalPolynomial(2), 2, p=3, n=100)
-    result = paper_search(small.search, tol=1e-4, max_kernels=100, certify="none")
+    result = paper(small.search, tol=1e-4, max_kernels=100, certify="none")
     assert result.certificate.kind == "none"
     assert not result.certificate.certified
     assert result.certificate.dual_bound == 0.0
     assert result.certificate.relative_gap == 1.0
-    proven = paper_search(small.search, tol=1e-4, max_kernels=100, certify="exact")
+    proven = paper(small.search, tol=1e-4, max_kernels=100, certify="exact")
     assert result.certificate.objective >= proven.certificate.dual_bound
 
 
 def test_auto_bounds_small_data_only(monkeypatch):
     small = small_problem(OrthonormalPolynomial(2), 2)
-    assert paper_search(small.search, tol=1e-3, max_kernels=50).certificate.kind == "exact"
-    monkeypatch.setattr(problem, "AUTO_WORK", 10)
-    unproven = paper_search(small.search, tol=1e-3, max_kernels=50).certificate
+    assert paper(small.search, tol=1e-3, max_kernels=50).certificate.kind == "exact"
+    monkeypatch.setattr(objective, "AUTO_WORK", 10)
+    unproven = paper(small.search, tol=1e-3, max_kernels=50).certificate
     assert unproven.kind == "none"
-    assert 'certify="exact"' in unproven.reason
+    assert unproven.reason is StopReason.NOT_BOUNDED
 
 
 def test_terms_that_only_the_proof_needed_are_dropped():
     small = small_problem(OrthonormalPolynomial(2), 4, p=4, n=300, alpha=0.02)
-    result = paper_search(small.search, tol=1e-3, max_kernels=100, certify="exact")
+    result = paper(small.search, tol=1e-3, max_kernels=100, certify="exact")
     assert result.certificate.certified
     assert len(result.nodes) < result.certificate.n_kernels
-    norms = np.sqrt(np.add.reduceat(result.solution.coef**2, result.problem.starts))
+    norms = np.sqrt(result.problem.node_squares(result.solution.coef))
     by_node = dict(zip(result.nodes, norms, strict=True))
     assert all(by_node[node] > 1e-4 for node in small.grid.extreme_points(result.nodes))
 
@@ -219,8 +220,8 @@ def test_terms_that_only_the_proof_needed_are_dropped():
 def test_a_single_vertex_graph_is_solved_exactly():
     small = small_problem(OrthonormalPolynomial(2), 0, n=10)
     engine = NumpyEngine([(1,)], [[np.ones((10, 1))]], np.ones(10), [True])
-    problem = SearchProblem(engine, Grid(((1.0,),)), small.y, 0.1)
-    result = paper_search(problem, tol=1e-3, max_kernels=10)
+    problem = grid_problem(engine, Grid(((1.0,),)), small.y, 0.1)
+    result = paper(problem, tol=1e-3, max_kernels=10)
     assert result.certificate.certified
     assert result.certificate.objective == pytest.approx(0.5 * np.var(small.y))
     assert result.certificate.n_vertices == 1

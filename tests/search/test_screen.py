@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from oracles.problems import small_problem
+from oracles.searches import lookahead
 
 from hikernel.bases import Anova, Gaussian, OrthonormalPolynomial, Polynomial
-from hikernel.search import Budget, lookahead_search, screen
-from hikernel.search.screen import PairScreen
+from hikernel.search import objective
+from hikernel.search.objective import PairScreen
 
 
 def largest_scores(problem, alpha):
@@ -34,9 +35,9 @@ def test_no_level_is_closed_that_has_a_violating_pair(basis, weighted):
     closed = 0
     for step in range(12):
         prefixes, true = largest_scores(problem, alpha)
-        level = float(np.quantile(true, 0.9 if step % 2 else 1.0)) * (1.0 - 1e-9)
-        opened = bounds.open_prefixes(alpha, level)
-        assert {prefix for prefix, t in zip(prefixes, true, strict=True) if t > level} <= set(
+        threshold = float(np.quantile(true, 0.9 if step % 2 else 1.0)) * (1.0 - 1e-9)
+        opened = bounds.open_prefixes(alpha, threshold)
+        assert {prefix for prefix, t in zip(prefixes, true, strict=True) if t > threshold} <= set(
             opened
         )
         assert np.all(bounds._bounds(alpha) ** 2 >= true * (1.0 - 1e-9))
@@ -50,9 +51,10 @@ def test_no_level_is_closed_that_has_a_violating_pair(basis, weighted):
 def test_the_search_is_the_same_without_bounds(monkeypatch, constant):
     basis = OrthonormalPolynomial(3) if constant else Gaussian(3, constant_level=False)
     problem = small_problem(basis, 3, n=150, p=5, alpha=1e-3).search
-    with_bounds = lookahead_search(problem, tol=1e-4, budget=Budget(300), certify="none")
-    monkeypatch.setattr(screen, "_REFRESH", -1.0)  # every pair in every round
-    without = lookahead_search(problem, tol=1e-4, budget=Budget(300), certify="none")
+    with_bounds = lookahead(problem, tol=1e-4, max_kernels=300, certify="none")
+    monkeypatch.setattr(objective, "_REFRESH", -1.0)  # every pair in every round
+    vars(problem.objective).pop("screen")
+    without = lookahead(problem, tol=1e-4, max_kernels=300, certify="none")
     assert with_bounds.nodes == without.nodes
     np.testing.assert_allclose(
         with_bounds.certificate.objective, without.certificate.objective, rtol=1e-12
@@ -63,7 +65,7 @@ def test_with_a_limit_the_most_promising_levels_come_first(monkeypatch):
     problem = small_problem(OrthonormalPolynomial(3), 3, n=50, p=5).search
     alpha = problem.engine.row_weights * np.random.default_rng(0).standard_normal(50)
     bounds = PairScreen(problem.engine, problem.graph)
-    monkeypatch.setattr(screen, "_MOST_SCORES", 3 * 50 * 15)
+    monkeypatch.setattr(objective, "_MOST_SCORES", 3 * 50 * 15)
     opened = bounds.open_prefixes(alpha, 0.0)
     best = np.argsort(-bounds._bounds(alpha), kind="stable")[:3]
     assert opened == [(problem.engine.level_pairs[i],) for i in best]
@@ -71,18 +73,18 @@ def test_with_a_limit_the_most_promising_levels_come_first(monkeypatch):
 
 def test_with_a_limit_every_level_gets_its_turn(monkeypatch):
     problem = small_problem(OrthonormalPolynomial(3), 3, n=50, p=5).search
-    monkeypatch.setattr(screen, "_MOST_SCORES", 5 * 50 * 15)
+    monkeypatch.setattr(objective, "_MOST_SCORES", 5 * 50 * 15)
     alpha = problem.engine.row_weights * np.random.default_rng(0).standard_normal(50)
     bounds = PairScreen(problem.engine, problem.graph)
     prefixes, true = largest_scores(problem, alpha)
-    level = float(true.max()) * (1.0 + 1e-9)
+    threshold = float(true.max()) * (1.0 + 1e-9)
     seen = set()
     for _ in range(4):
-        opened = bounds.open_prefixes(alpha, level)
+        opened = bounds.open_prefixes(alpha, threshold)
         assert len(opened) <= 5
         seen.update(opened)
         bounds.update(alpha, opened, np.array([true[prefixes.index(v)] for v in opened]))
-    assert bounds.open_prefixes(alpha, level) == []  # all are settled, each looked at once
+    assert bounds.open_prefixes(alpha, threshold) == []  # all are settled, each looked at once
     assert len(seen) > 5
 
 

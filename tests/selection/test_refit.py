@@ -7,11 +7,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from losses.cases import CASES
+from oracles.designs import training_problem
 from sklearn.linear_model import LinearRegression
 
 from hikernel.bases import Categorical, Gaussian, OrthonormalPolynomial, Polynomial, Spline
 from hikernel.losses import Huber, LogLoss, Multinomial, Poisson, SquaredError, SquaredHinge
-from hikernel.selection import SearchSettings, TrainingProblem, refit, refit_is_possible
+from hikernel.search import SearchSettings
+from hikernel.selection import refit, refit_is_possible
 from hikernel.selection.refit import REFITS, selected_variables
 from hikernel.selection.ridge import fit_ridge
 
@@ -36,10 +38,8 @@ def make(loss=None, basis=None, n=300, p=5, seed=0, weights=None, truth=signal, 
     rng = np.random.default_rng(seed)
     X = rng.uniform(-1.5, 1.5, (n, p))
     y = target(truth(X), loss, rng)
-    bases = [OrthonormalPolynomial(4) if basis is None else basis] * p
-    weights = np.ones(n) if weights is None else weights
-    keywords = {"max_order": None, "weight_base": 2.0, "root_weight": 1.0, **settings}
-    return TrainingProblem.make(X, y, weights, bases, loss, **keywords), X, y
+    basis = "orthonormal" if basis is None else basis
+    return training_problem(X, y, basis, loss, weights, **settings), X, y
 
 
 def loss_of(problem, fitted, X, y):
@@ -77,15 +77,15 @@ def test_the_model_of_a_refit_describes_what_predicts(name):
     np.testing.assert_allclose(new.predict(fitted.design, X), f, atol=1e-9)
     assert new.shares.sum() == pytest.approx(1.0)
     np.testing.assert_allclose(new.norms, [np.linalg.norm(b) for b in np.split(new.coef, np.cumsum(new.widths)[:-1])])  # fmt: skip  # noqa: E501
-    frame = new.frame(fitted.design, [f"x{m}" for m in range(5)])
+    frame = new.frame(fitted.design)
     assert {"x0", "x0 * x1"} <= set(frame.sort_values("share").tail(2)["term"])
     # What speaks of the convex problem stays.
     assert new.certificate == replace(model.certificate, refit=name)
     assert "predictions come from a refit" in str(new.certificate)
     assert "refit" not in str(model.certificate)
-    assert new.alpha == model.alpha
+    assert new.lam == model.lam
     assert new.dual_coef is model.dual_coef
-    assert (fitted.strength > 0.0) == (name != "unpenalised")
+    assert (fitted.mu > 0.0) == (name != "unpenalised")
     if name == "variables":
         variables = {m for node in new.nodes for m, _ in node}
         assert variables == set(selected_variables(model))
@@ -120,7 +120,7 @@ def test_ridge_is_in_the_metric_of_zeta():
     scaled = features * np.sqrt(zeta / zeta.max())
     standard = (y - problem.center) / problem.scale
     direct = fit_ridge(scaled.copy(), standard, np.full(300, 1 / 300), SquaredError())
-    assert fitted.strength == pytest.approx(direct.strength)
+    assert fitted.mu == pytest.approx(direct.mu)
     np.testing.assert_allclose(
         fitted.model.predict(fitted.design, X),
         problem.center + problem.scale * (scaled @ direct.coef + direct.intercept),
@@ -130,16 +130,29 @@ def test_ridge_is_in_the_metric_of_zeta():
 
 def test_the_variables_refit_finds_what_the_graph_could_not_hold():
     """The truth is of degree six in one variable; the graph ends at four."""
-    problem, X, y = make(
-        basis=OrthonormalPolynomial(4),
-        truth=lambda X: np.cos(4.0 * X[:, 0]),
-        n=400,
-    )
+    problem, X, y = make(truth=lambda X: np.cos(4.0 * X[:, 0]), n=400)
     model = problem.solve(3e-3, SETTINGS)
     fitted = refit("variables", problem, model)
     f = fitted.model.predict(fitted.design, X)
     shrunk = model.predict(problem.design, X)
     assert np.mean((y - f) ** 2) < 0.6 * np.mean((y - shrunk) ** 2)
+
+
+@pytest.mark.parametrize("degree", [2, 3, 4, 5])
+def test_the_variables_refit_goes_two_degrees_further_whatever_the_degree(degree):
+    problem, _, _ = make(degree=degree)
+    model = problem.solve(0.02, SETTINGS)
+    nodes = refit("variables", problem, model).model.nodes
+    assert max(level for node in nodes for _, level in node) == degree + 2
+    assert max(sum(level for _, level in node) for node in nodes) == degree + 2
+
+
+def test_a_basis_object_keeps_its_degree_in_the_variables_refit():
+    for degree in (3, 4):
+        problem, _, _ = make(basis=OrthonormalPolynomial(degree))
+        model = problem.solve(0.02, SETTINGS)
+        nodes = refit("variables", problem, model).model.nodes
+        assert max(level for node in nodes for _, level in node) == degree
 
 
 @pytest.mark.parametrize("max_order", [1, 2])
@@ -173,8 +186,7 @@ def test_bases_with_several_columns(name, basis):
     rng = np.random.default_rng(0)
     X = rng.integers(0, 4, (200, 3)).astype(float)
     y = X[:, 0] - 2.0 * (X[:, 1] == 2.0) + 0.3 * rng.standard_normal(200)
-    keywords = {"max_order": None, "weight_base": 2.0, "root_weight": 1.0}
-    problem = TrainingProblem.make(X, y, np.ones(200), [basis] * 3, SquaredError(), **keywords)
+    problem = training_problem(X, y, [basis] * 3)
     model = problem.solve(0.01, SETTINGS)
     fitted = refit(name, problem, model)
     if fitted is None:
@@ -211,9 +223,7 @@ def test_losses_with_kinks_have_none(case):
     X = rng.standard_normal((80, 2))
     f = X[:, 0] if case.outputs is None else np.column_stack([X, X[:, 0] - X[:, 1]])
     y = case.target(f, rng)
-    keywords = {"max_order": None, "weight_base": 2.0, "root_weight": 1.0}
-    bases = [OrthonormalPolynomial(2)] * 2
-    problem = TrainingProblem.make(X, y, np.ones(80), bases, case.loss, **keywords)
+    problem = training_problem(X, y, "orthonormal", case.loss, degree=2)
     assert refit_is_possible(problem) == case.loss.smooth
     model = problem.solve(0.01, SETTINGS)
     for name in REFITS:
@@ -231,9 +241,8 @@ def make_classes(n=300, p=4, seed=0, k=3, basis=None):
     signals = [2.0 * X[:, 0], 2.0 * X[:, 0] * X[:, 1], *np.zeros((k - 2, n))]
     f = np.transpose(signals) + 0.5 * rng.gumbel(size=(n, k))
     y = np.eye(k)[np.argmax(f, axis=1)]
-    bases = [OrthonormalPolynomial(4) if basis is None else basis] * p
-    keywords = {"max_order": None, "weight_base": 2.0, "root_weight": 1.0}
-    return TrainingProblem.make(X, y, np.ones(n), bases, Multinomial(), **keywords), X, y
+    basis = "orthonormal" if basis is None else basis
+    return training_problem(X, y, basis, Multinomial()), X, y
 
 
 @pytest.mark.parametrize("basis", [None, Spline()], ids=["polynomial", "spline"])
@@ -291,7 +300,7 @@ def test_a_part_of_the_rows_is_the_problem_of_these_rows():
     rows = np.arange(0, 300, 2)
     part = problem.subset(rows)
     np.testing.assert_allclose(part.engine.row_weights, weights[rows] / weights[rows].sum())
-    np.testing.assert_array_equal(part.X, X[rows])
+    np.testing.assert_array_equal(part.rows, X[rows])
     np.testing.assert_allclose(part.y * part.scale + part.center, y[rows])
     model = part.solve(0.01, SETTINGS)
     assert len(model.dual_coef) == len(rows)

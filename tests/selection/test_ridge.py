@@ -63,17 +63,17 @@ def normal_equations(features, y, omega, mu):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("n", "size"), [(60, 4), (20, 15), (12, 25)])
-@pytest.mark.parametrize("strength", [1e-6, 1e-2, 1.0])
-def test_squared_error_leave_one_out_is_exact(n, size, strength, weighted):
+@pytest.mark.parametrize("mu", [1e-6, 1e-2, 1.0])
+def test_squared_error_leave_one_out_is_exact(n, size, mu, weighted):
     features, y, omega = case(SquaredError(), n, size, weighted=weighted)
-    fit = fit_ridge(features.copy(), y, omega, SquaredError(), strength)
-    beta = normal_equations(features, y, omega, fit.strength)
+    fit = fit_ridge(features.copy(), y, omega, SquaredError(), mu)
+    beta = normal_equations(features, y, omega, fit.mu)
     np.testing.assert_allclose(fit.coef, beta[:-1], rtol=1e-6, atol=1e-9)
     assert fit.intercept == pytest.approx(beta[-1], rel=1e-6)
     f = np.empty(n)
     for i in range(n):
         others = np.arange(n) != i
-        beta = normal_equations(features[others], y[others], omega[others], fit.strength)
+        beta = normal_equations(features[others], y[others], omega[others], fit.mu)
         f[i] = features[i] @ beta[:-1] + beta[-1]
     assert fit.score == pytest.approx(0.5 * omega @ (y - f) ** 2, rel=1e-5)
 
@@ -86,13 +86,11 @@ def test_an_integer_weight_is_a_repeated_row_that_is_left_out_with_its_copies():
     omega = np.full(len(rows), 1.0 / len(rows))
     repeated = fit_ridge(features[rows], y[rows], omega, SquaredError(), 0.01)
     np.testing.assert_allclose(weighted.coef, repeated.coef, rtol=1e-9)
-    assert weighted.strength == pytest.approx(repeated.strength)
+    assert weighted.mu == pytest.approx(repeated.mu)
     f = np.empty(len(rows))
     for i in range(40):
         others = rows != i
-        beta = normal_equations(
-            features[rows][others], y[rows][others], omega[others], weighted.strength
-        )
+        beta = normal_equations(features[rows][others], y[rows][others], omega[others], weighted.mu)
         f[rows == i] = features[i] @ beta[:-1] + beta[-1]
     assert weighted.score == pytest.approx(0.5 * np.mean((y[rows] - f) ** 2))
     # Copies that stay behind would make the score of the repeated rows too good.
@@ -103,8 +101,8 @@ def test_the_strength_chosen_is_the_best_of_those_tried():
     features, y, omega = case(SquaredError(), 40, 15)
     fit = fit_ridge(features.copy(), y, omega, SquaredError())
     scores = [
-        fit_ridge(features.copy(), y, omega, SquaredError(), strength).score
-        for strength in np.geomspace(1e-10, 100.0, 31)
+        fit_ridge(features.copy(), y, omega, SquaredError(), mu).score
+        for mu in np.geomspace(1e-10, 100.0, 31)
     ]
     assert fit.score == pytest.approx(min(scores))
     assert fit.score < 0.9 * scores[0]
@@ -113,35 +111,35 @@ def test_the_strength_chosen_is_the_best_of_those_tried():
 def test_it_is_the_ridge_of_scikit_learn():
     features, y, omega = case(SquaredError(), 50, weighted=True)
     fit = fit_ridge(features.copy(), y, omega, SquaredError())
-    ridge = Ridge(alpha=fit.strength).fit(features, y, sample_weight=omega)
+    ridge = Ridge(alpha=fit.mu).fit(features, y, sample_weight=omega)
     np.testing.assert_allclose(fit.coef, ridge.coef_, rtol=1e-8)
     assert fit.intercept == pytest.approx(ridge.intercept_)
 
 
 @pytest.mark.parametrize("loss", [SquaredError(), LogLoss()], ids=lambda loss: loss.name)
 def test_noise_is_shrunk_away(loss):
-    """More columns than the noise deserves: the strength goes far beyond the features' size."""
+    """More columns than the noise deserves: the mu goes far beyond the features' size."""
     rng = np.random.default_rng(3)
     features = rng.standard_normal((120, 60))
     y = np.where(rng.standard_normal(120) > 0, 1.0, -1.0)
     fit = fit_ridge(features, y, np.full(120, 1 / 120), loss)
-    assert fit.strength > 5.0
+    assert fit.mu > 5.0
     assert np.max(np.abs(fit.coef)) < 0.05
 
 
 def test_more_columns_than_rows():
-    """The fit interpolates for small strengths, and leave-one-out knows how bad that is."""
+    """The fit interpolates for small penalties, and leave-one-out knows how bad that is."""
     rng = np.random.default_rng(4)
     features = rng.standard_normal((30, 80))
     y = features[:, 0] + rng.standard_normal(30)
     omega = np.full(30, 1 / 30)
     scores = []
-    for strength in (1e-10, 1e-6, 1e-2):
-        fit = fit_ridge(features.copy(), y, omega, SquaredError(), strength)
+    for mu in (1e-10, 1e-6, 1e-2):
+        fit = fit_ridge(features.copy(), y, omega, SquaredError(), mu)
         f = np.empty(30)
         for i in range(30):
             others = np.arange(30) != i
-            ridge = Ridge(alpha=fit.strength, solver="svd")
+            ridge = Ridge(alpha=fit.mu, solver="svd")
             f[i] = ridge.fit(features[others], y[others], omega[others]).predict(features[[i]])[0]
         scores.append((fit.score, 0.5 * np.mean((y - f) ** 2)))
     np.testing.assert_allclose(*np.transpose(scores), rtol=1e-3)
@@ -162,24 +160,24 @@ def test_columns_that_say_nothing(loss):
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.name)
-@pytest.mark.parametrize("strength", [1e-3, 1.0])
-def test_other_losses_are_minimised(loss, strength):
+@pytest.mark.parametrize("mu", [1e-3, 1.0])
+def test_other_losses_are_minimised(loss, mu):
     features, y, omega = case(loss, 200)
-    fit = fit_ridge(features.copy(), y, omega, loss, strength)
-    beta = brute_force(features, y, omega, loss, fit.strength)
+    fit = fit_ridge(features.copy(), y, omega, loss, mu)
+    beta = brute_force(features, y, omega, loss, fit.mu)
     np.testing.assert_allclose(fit.coef, beta[:-1], atol=1e-5)
     assert fit.intercept == pytest.approx(beta[-1], abs=1e-5)
     f = features @ fit.coef + fit.intercept
     # Stationary, and in the intercept without any penalty.
     slope = omega * loss.gradient(y, f)
-    np.testing.assert_allclose(features.T @ slope, -fit.strength * fit.coef, atol=1e-7)
+    np.testing.assert_allclose(features.T @ slope, -fit.mu * fit.coef, atol=1e-7)
     assert slope.sum() == pytest.approx(0.0, abs=1e-7)
 
 
 def test_log_loss_is_the_logistic_regression_of_scikit_learn():
     features, y, omega = case(LogLoss(), 200)
     fit = fit_ridge(features.copy(), y, omega, LogLoss())
-    model = LogisticRegression(C=1.0 / fit.strength, tol=1e-10, max_iter=1000)
+    model = LogisticRegression(C=1.0 / fit.mu, tol=1e-10, max_iter=1000)
     model.fit(features, y, sample_weight=omega)
     np.testing.assert_allclose(fit.coef, model.coef_[0], atol=1e-4)
     assert fit.intercept == pytest.approx(model.intercept_[0], abs=1e-4)
@@ -201,7 +199,7 @@ def test_strength_zero_is_the_fit_without_a_penalty(loss):
     fit = fit_ridge(features.copy(), y, omega, loss, 0.0)
     beta = brute_force(features, y, omega, loss, 0.0)
     np.testing.assert_allclose(fit.coef, beta[:-1], atol=2e-5)
-    assert fit.strength == 0.0
+    assert fit.mu == 0.0
 
 
 # One Newton step is exact for a quadratic; for a loss with kinks in its derivative (Huber,
@@ -211,11 +209,11 @@ def test_strength_zero_is_the_fit_without_a_penalty(loss):
     [(LogLoss(), 0.01), (Poisson(), 0.01), (Huber(), 0.03), (SquaredHinge(), 0.03)],
     ids=lambda value: getattr(value, "name", None),
 )
-@pytest.mark.parametrize("strength", [1e-3, 0.1, 1.0])
-def test_approximate_leave_one_out_is_close(loss, strength, rtol):
+@pytest.mark.parametrize("mu", [1e-3, 0.1, 1.0])
+def test_approximate_leave_one_out_is_close(loss, mu, rtol):
     features, y, omega = case(loss, 80)
-    fit = fit_ridge(features.copy(), y, omega, loss, strength)
-    f = left_out(features, y, omega, loss, fit.strength)
+    fit = fit_ridge(features.copy(), y, omega, loss, mu)
+    f = left_out(features, y, omega, loss, fit.mu)
     exact = float(omega @ loss.value(y, f))
     assert fit.score == pytest.approx(exact, rel=rtol)
     at_fit = float(omega @ loss.value(y, features @ fit.coef + fit.intercept))
@@ -239,8 +237,8 @@ def test_separable_and_collinear_data_end_finite(loss):
     y = 20.0 * np.abs(features[:, 0])
     if not isinstance(loss, (Poisson, Huber)):
         y = np.where(features[:, 0] > 0, 1.0, -1.0)
-    for strength in (None, 0.0):
-        fit = fit_ridge(features.copy(), y, np.full(40, 1 / 40), loss, strength)
+    for mu in (None, 0.0):
+        fit = fit_ridge(features.copy(), y, np.full(40, 1 / 40), loss, mu)
         assert np.all(np.isfinite(fit.coef))
         assert np.isfinite(fit.score)
 
@@ -283,11 +281,11 @@ def test_the_hessian_of_a_row_is_the_derivative_of_its_gradient(case):
 
 
 @pytest.mark.parametrize("k", [3, 5])
-@pytest.mark.parametrize("strength", [1e-3, 1.0, None])
-def test_several_classes_are_the_logistic_regression_of_scikit_learn(k, strength):
+@pytest.mark.parametrize("mu", [1e-3, 1.0, None])
+def test_several_classes_are_the_logistic_regression_of_scikit_learn(k, mu):
     features, y, omega = classes(200, k)
-    fit = fit_ridge(features.copy(), y, omega, Multinomial(), strength)
-    coef, intercept = logistic(features, y, omega, fit.strength)
+    fit = fit_ridge(features.copy(), y, omega, Multinomial(), mu)
+    coef, intercept = logistic(features, y, omega, fit.mu)
     assert fit.coef.shape == (3, k)
     assert fit.intercept.shape == (k,)
     np.testing.assert_allclose(fit.coef, coef, atol=1e-6)
@@ -297,14 +295,14 @@ def test_several_classes_are_the_logistic_regression_of_scikit_learn(k, strength
     assert fit.intercept.sum() == pytest.approx(0.0, abs=1e-12)
 
 
-@pytest.mark.parametrize("strength", [1e-4, 0.1])
-def test_a_class_is_left_out_by_one_newton_step(strength):
+@pytest.mark.parametrize("mu", [1e-4, 0.1])
+def test_a_class_is_left_out_by_one_newton_step(mu):
     """The score, from every row's gradient and Hessian without it in the coefficients of all."""
     features, y, omega = classes(30)
-    fit = fit_ridge(features.copy(), y, omega, Multinomial(), strength)
+    fit = fit_ridge(features.copy(), y, omega, Multinomial(), mu)
     design = np.column_stack([features, np.ones(30)])
     theta = np.vstack([fit.coef, fit.intercept])
-    penalty = np.kron(np.diag([fit.strength] * 3 + [0.0]), np.eye(3))
+    penalty = np.kron(np.diag([fit.mu] * 3 + [0.0]), np.eye(3))
     losses = np.empty(30)
     for i in range(30):
         others = np.arange(30) != i
@@ -320,11 +318,11 @@ def test_a_class_is_left_out_by_one_newton_step(strength):
     assert fit.score == pytest.approx(float(omega @ losses), rel=1e-6)
 
 
-@pytest.mark.parametrize(("strength", "n"), [(1e-2, 120), (0.1, 60), (1.0, 60)])
-def test_approximate_leave_one_out_of_classes_is_close(strength, n):
+@pytest.mark.parametrize(("mu", "n"), [(1e-2, 120), (0.1, 60), (1.0, 60)])
+def test_approximate_leave_one_out_of_classes_is_close(mu, n):
     features, y, omega = classes(n)
-    fit = fit_ridge(features.copy(), y, omega, Multinomial(), strength)
-    exact = exact_score(features, y, omega, fit.strength)
+    fit = fit_ridge(features.copy(), y, omega, Multinomial(), mu)
+    exact = exact_score(features, y, omega, fit.mu)
     assert fit.score == pytest.approx(exact, rel=0.02)
     f = features @ fit.coef + fit.intercept
     at_fit = float(omega @ Multinomial().value(y, f))
@@ -335,9 +333,9 @@ def test_classes_get_the_strength_of_exact_leave_one_out():
     features, y, omega = classes(50, size=4)
     fit = fit_ridge(features.copy(), y, omega, Multinomial())
     variances = omega @ (features - omega @ features) ** 2
-    strengths = variances.mean() * np.geomspace(1e-7, 100.0, 15)[7:13]
-    scores = [exact_score(features, y, omega, mu) for mu in strengths]
-    assert fit.strength == pytest.approx(strengths[np.argmin(scores)])
+    penalties = variances.mean() * np.geomspace(1e-7, 100.0, 15)[7:13]
+    scores = [exact_score(features, y, omega, mu) for mu in penalties]
+    assert fit.mu == pytest.approx(penalties[np.argmin(scores)])
     assert 0 < np.argmin(scores) < len(scores) - 1
 
 
@@ -381,13 +379,13 @@ def test_rows_are_left_out_the_same_in_pieces(monkeypatch):
     assert fit_ridge(features.copy(), y, omega, Multinomial()).score == pytest.approx(whole.score)
 
 
-@pytest.mark.parametrize("strength", [None, 0.0, 1e-9])
+@pytest.mark.parametrize("mu", [None, 0.0, 1e-9])
 @pytest.mark.parametrize("copies", [1, 20])
-def test_separable_classes_end_finite(strength, copies):
+def test_separable_classes_end_finite(mu, copies):
     features, y, omega = classes(60, noise=0.0)
     features = np.hstack([features] * copies)
     with np.errstate(over="raise", invalid="raise", divide="raise"):
-        fit = fit_ridge(features.copy(), 1.0 * y, omega, Multinomial(), strength)
+        fit = fit_ridge(features.copy(), 1.0 * y, omega, Multinomial(), mu)
     assert np.all(np.isfinite(fit.coef))
     assert np.isfinite(fit.score)
     f = features @ fit.coef + fit.intercept

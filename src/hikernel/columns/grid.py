@@ -89,7 +89,7 @@ class ColumnGrid:
                 f"Found array with {raw.n_rows} sample(s) while a minimum of 2 is required by "
                 f"{self.owner}."
             )
-        return TableRows(*ColumnTable.fit_transform(raw, categorical=self.categorical))
+        return TableRows.read(raw, self.categorical)
 
     def fit(self, rows: TableRows, weights: FloatArray) -> ColumnDesign:
         """Choose a basis for every column and fit it.
@@ -101,11 +101,12 @@ class ColumnGrid:
         """
         table, matrix = rows.table, rows.matrix
         choices = choose_bases(self.basis, self.degree, table, matrix, weights)
+        # A basis may name a row (``first_pivot``), by its number in the table.
+        every = rows.weights(weights)
         # Fitting is all short vector products, which threads only slow down.
         with one_blas_thread():
             bases = tuple(
-                choice.basis.fit(np.ascontiguousarray(matrix[:, m]), weights)
-                for m, choice in enumerate(choices)
+                choice.basis.fit(rows.column(m), every) for m, choice in enumerate(choices)
             )
         if self.max_order is not None and not all(basis.constant_level for basis in bases):
             raise ValueError(

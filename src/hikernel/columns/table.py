@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hikernel.columns.kinds import (
     Category,
@@ -213,16 +214,42 @@ class TableRows(RowSet):
         How the columns of the user become a matrix.
     matrix : ndarray of shape (n, p)
         Finite numbers, codes of categories, and NaN.
+    numbers : ndarray of shape (n,)
+        Their numbers among the rows that were read.
+    n_read : int
+        How many rows were read.
     """
 
     table: ColumnTable
     matrix: FloatArray
+    numbers: NDArray[np.intp]
+    n_read: int
+
+    @classmethod
+    def read(cls, raw: RawTable, categorical: Iterable[str | int] | None = None) -> TableRows:
+        """Encode all rows of a table."""
+        table, matrix = ColumnTable.fit_transform(raw, categorical=categorical)
+        return cls(table, matrix, np.arange(len(matrix)), len(matrix))
 
     def __len__(self) -> int:
         return len(self.matrix)
 
     def __getitem__(self, rows: Any) -> TableRows:
-        return TableRows(self.table, self.matrix[rows])
+        return replace(self, matrix=self.matrix[rows], numbers=self.numbers[rows])
+
+    def column(self, m: int) -> FloatArray:
+        """Return one column as it was read, NaN in the rows that were left out."""
+        if len(self) == self.n_read:
+            return np.ascontiguousarray(self.matrix[:, m])
+        out = np.full(self.n_read, np.nan)
+        out[self.numbers] = self.matrix[:, m]
+        return out
+
+    def weights(self, weights: FloatArray) -> FloatArray:
+        """Return the weights of all rows that were read, zero where they were left out."""
+        out = np.zeros(self.n_read)
+        out[self.numbers] = weights
+        return out
 
 
 def _check_categorical(

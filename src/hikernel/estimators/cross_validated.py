@@ -120,6 +120,7 @@ class CrossValidatedEstimator(HKLEstimator):
         if self.refit != "auto":
             self._check_refit(self.refit, problem)
         folds = _used_folds(problem, splits)
+        score = self._score(problem, X, data.y)
         unproven = replace(settings, certify="none", time_budget=None)
         path = solve_path(
             problem,
@@ -135,7 +136,7 @@ class CrossValidatedEstimator(HKLEstimator):
             unproven,
             folds,
             comparable_refits(problem) if self.refit == "auto" else [self.refit],
-            self._score(problem, X, data.y),
+            score,
             self.n_jobs,
         )
         choice = results.one_standard_error() if self.rule == "one_se" else results.best()

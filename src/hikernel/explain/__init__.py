@@ -3,9 +3,9 @@
 Everything here is data made from a model and its design; nothing draws, and nothing is fitted.
 """
 
+from hikernel.explain.decomposition import FunctionalANOVA, functional_anova
 from hikernel.explain.effects import effects_frame, term_effects, terms_frame
 from hikernel.explain.formula import FormulaTerms, formula, formula_terms
-from hikernel.explain.functional_anova import FunctionalANOVA, functional_anova
 
 __all__ = [
     "FormulaTerms",

@@ -1,7 +1,7 @@
 """What each term of a model adds to the prediction of a row, and the terms as a frame.
 
 Terms are those the model has, as they are: a term may have a mean, and two terms may share
-variables. `hikernel.explain.functional_anova` regroups them into orthogonal parts.
+variables. `hikernel.explain.decomposition` regroups them into orthogonal parts.
 """
 
 from __future__ import annotations

@@ -131,7 +131,7 @@ class ReducedProblem:
         """
         if warm is not None:
             warm = warm.padded(len(self.nodes), self.n_columns)
-        if isinstance(self.loss, SquaredError):
+        if isinstance(self.loss, SquaredError) and self.y.ndim == 1:
             eta = None if warm is None else warm.eta
             return solve_form(self.squared_form(), self.hull, lam, tol=tol, warm_eta=eta)
         method = Descent if self.loss.smooth else InteriorPoint

@@ -181,6 +181,8 @@ def _unpenalised(problem: TrainingProblem, model: TermModel) -> Fitted | None:
 
 
 def _variables(problem: TrainingProblem, model: TermModel) -> Fitted | None:
+    if problem.design.variables([]) is None:
+        return None
     chosen = selected_variables(model)
     omega = problem.engine.row_weights
     rich = problem.design.richer(problem.rows, omega, chosen)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from hikernel.frames import ColumnTable
+from hikernel.columns import ColumnTable
 
 DAY = datetime.date(2020, 1, 1)
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
+from oracles.designs import training_problem
 from sklearn.model_selection import KFold
 
-from hikernel.bases import OrthonormalPolynomial
-from hikernel.losses import LogLoss, SquaredError
+from hikernel.losses import LogLoss
+from hikernel.search import SearchSettings
 from hikernel.selection import (
     CrossValidation,
-    SearchSettings,
     TrainingProblem,
     check_folds,
     compute_path,
@@ -33,7 +33,7 @@ class MinusError:
     def __call__(self, fitted, rows):
         problem = self.problem
         y = problem.center + problem.scale * problem.y[rows]
-        return -float(np.mean((y - fitted.model.predict(fitted.design, problem.X[rows])) ** 2))
+        return -float(np.mean((y - fitted.model.predict(fitted.design, problem.rows[rows])) ** 2))
 
 
 def make(n=120, p=4, seed=0, noise=0.3, loss=None):
@@ -42,20 +42,18 @@ def make(n=120, p=4, seed=0, noise=0.3, loss=None):
     y = X[:, 0] + 2.0 * X[:, 0] * X[:, 1] + noise * rng.standard_normal(n)
     if loss is not None:
         y = np.where(y > 0.0, 1.0, -1.0)
-    bases = [OrthonormalPolynomial(3)] * p
-    keywords = {"max_order": None, "weight_base": 2.0, "root_weight": 1.0}
-    return TrainingProblem.make(X, y, np.ones(n), bases, loss or SquaredError(), **keywords)
+    return training_problem(X, y, "orthonormal", loss, degree=3)
 
 
 def folds_of(problem, k=3):
-    return list(KFold(k, shuffle=True, random_state=0).split(problem.X))
+    return list(KFold(k, shuffle=True, random_state=0).split(problem.rows))
 
 
 def table_of(scores, refits=(None,), alphas=None, terms=None):
     scores = np.array(scores, dtype=float)
     n_alphas, n_folds = scores.shape[1:]
     return CrossValidation(
-        alphas=np.geomspace(1.0, 0.001, n_alphas) if alphas is None else np.array(alphas),
+        lams=np.geomspace(1.0, 0.001, n_alphas) if alphas is None else np.array(alphas),
         refits=list(refits),
         scores=scores,
         terms=np.ones((n_alphas, n_folds)) if terms is None else np.array(terms, dtype=float),
@@ -72,14 +70,14 @@ def test_scores_are_those_of_a_cross_validation_by_hand():
     for k, (train, test) in enumerate(folds):
         # Bases are those of all rows (columns only: no target takes part), the fits are not.
         part = problem.subset(train)
-        path = compute_path(part, ALPHAS, SETTINGS, [], lambda f: f)
+        path = compute_path(part, ALPHAS, SETTINGS)
         for j, point in enumerate(path.points):
             assert table.terms[j, k] == point.model.n_terms
             for i, name in enumerate(names):
                 assert table.scores[i, j, k] == pytest.approx(
                     score(refit(name, part, point.model), test), rel=1e-12
                 )
-    assert table.alphas.tolist() == ALPHAS
+    assert table.lams.tolist() == ALPHAS
 
 
 def test_processes_change_nothing():
@@ -114,12 +112,11 @@ def test_a_fold_that_ends_early_shortens_the_table():
     alphas = np.geomspace(1.0, 1e-8, 12).tolist()
     folds = folds_of(problem)
     lengths = [
-        len(compute_path(problem.subset(train), alphas, SETTINGS, [], lambda f: f))
-        for train, _ in folds
+        len(compute_path(problem.subset(train), alphas, SETTINGS).points) for train, _ in folds
     ]
     assert min(lengths) < 12
     table = cross_validate(problem, alphas, SETTINGS, folds, [None], MinusError(problem))
-    assert table.alphas.tolist() == alphas[: min(lengths)]
+    assert table.lams.tolist() == alphas[: min(lengths)]
     assert table.scores.shape == (1, min(lengths), 3)
     assert table.terms.shape == (min(lengths), 3)
     assert not np.isnan(table.scores).any()
@@ -135,8 +132,8 @@ def test_a_refit_is_not_repeated_for_the_same_variables():
 
     folds = folds_of(problem)[:1]
     table = cross_validate(problem, ALPHAS, SETTINGS, folds, [None, "variables"], score)
-    assert calls.count(None) == len(table.alphas)
-    assert calls.count("variables") < len(table.alphas)
+    assert calls.count(None) == len(table.lams)
+    assert calls.count("variables") < len(table.lams)
 
 
 def test_a_refit_that_does_not_apply_has_no_score():

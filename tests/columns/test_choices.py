@@ -9,8 +9,8 @@ from scipy.stats import kurtosis, norm, skew
 
 from hikernel import HKLClassifier, HKLRegressor, hkl_path
 from hikernel.bases import AsinhPolynomial, OrthonormalPolynomial, Polynomial, RankPolynomial
-from hikernel.estimators.choices import choose_bases
-from hikernel.frames import ColumnTable
+from hikernel.columns import ColumnTable
+from hikernel.columns.choices import choose_bases
 
 N = 1000
 QUANTILES = norm.ppf((np.arange(N) + 0.5) / N)

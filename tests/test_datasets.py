@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hikernel.experiments.structured import make_clouds, make_molecules, make_motifs
+from hikernel.datasets import make_clouds, make_molecules, make_motifs
 from hikernel.graphs.pyramid import PyramidMatch
 from hikernel.graphs.substring_index import SubstringIndex
 from hikernel.graphs.weisfeiler_lehman import WeisfeilerLehman

@@ -5,12 +5,12 @@ import itertools
 import numpy as np
 import pytest
 from explain.cases import BASES, BUMPS, fitted, make_model
+from oracles.designs import design_of
 
-import hikernel.explain.anova as anova_module
+import hikernel.explain.decomposition as anova_module
 import hikernel.explain.marginal as marginal_module
 from hikernel.bases import OrthonormalPolynomial, Polynomial
-from hikernel.bases.design import Design
-from hikernel.explain import purified
+from hikernel.explain import functional_anova
 
 every_basis = pytest.mark.parametrize("bases", BASES.values(), ids=BASES.keys())
 SETS = [u for order in range(4) for u in itertools.combinations(range(3), order)]
@@ -59,7 +59,7 @@ def test_against_enumeration(bases, seed):
     shape = [len(marginal) for marginal in marginals]
     f = model.predict(design, points).reshape(shape)
     expected = brute_force(f, marginals)
-    anova = purified(model, design, X, weights)
+    anova = functional_anova(model, design, X, weights)
     size = np.abs(f).max()
 
     effects = dict(zip(anova.sets, anova.effects(points).T, strict=True))
@@ -80,7 +80,7 @@ def test_effects_sum_to_f_have_mean_zero_and_are_orthogonal(bases):
     X, weights, design, model = fitted(bases)
     points, marginals = product_grid(X, weights)
     shape = [len(marginal) for marginal in marginals]
-    anova = purified(model, design, X, weights)
+    anova = functional_anova(model, design, X, weights)
     effects = anova.effects(points)
     f = model.predict(design, points)
     size = np.abs(f).max()
@@ -98,7 +98,7 @@ def test_effects_sum_to_f_have_mean_zero_and_are_orthogonal(bases):
 @every_basis
 def test_shares(bases):
     X, weights, design, model = fitted(bases)
-    anova = purified(model, design, X, weights)
+    anova = functional_anova(model, design, X, weights)
     shares = anova.shares()
     np.testing.assert_allclose(shares.sum(), 1.0)
     assert np.all(shares >= 0.0)
@@ -114,14 +114,14 @@ def test_shares(bases):
 
 def test_several_outputs_are_models_of_their_own():
     X, weights, design, model = fitted(BASES["mixed"], n_outputs=3)
-    together = purified(model, design, X, weights)
+    together = functional_anova(model, design, X, weights)
     assert together.mean.shape == (3,)
     assert together.effects(X).shape == (len(X), len(together.sets), 3)
     for k in range(3):
         single = make_model(design, model.nodes)
         single.coef[:] = model.coef[:, k]
         single.norms[:] = model.norms
-        alone = purified(single, design, X, weights)
+        alone = functional_anova(single, design, X, weights)
         np.testing.assert_allclose(together.variances[:, k], alone.variances)
         np.testing.assert_allclose(together.shares(k), alone.shares())
         np.testing.assert_allclose(together.effects(X)[:, :, k], alone.effects(X))
@@ -133,9 +133,9 @@ def test_several_outputs_are_models_of_their_own():
 def test_orthonormal_terms_count_for_their_own_set():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(500, 4))
-    design = Design.fit(X, [OrthonormalPolynomial(4)] * 4, np.ones(500))
+    design = design_of(X, [OrthonormalPolynomial(4)] * 4)
     model = make_model(design, [((0, 2), (1, 3)), ((0, 1),), ((0, 4), (1, 1))])
-    anova = purified(model, design, X)
+    anova = functional_anova(model, design, X)
     assert anova.sets == [(0,), (0, 1)]
     squares = model.coef**2
     np.testing.assert_allclose(anova.variances, [squares[1], squares[0] + squares[2]], rtol=1e-10)
@@ -143,33 +143,33 @@ def test_orthonormal_terms_count_for_their_own_set():
 
 def test_powers_spread_over_subsets():
     X = np.random.default_rng(0).normal(size=(400, 2))
-    design = Design.fit(X, [Polynomial(2)] * 2, np.ones(400))
+    design = design_of(X, [Polynomial(2)] * 2)
     model = make_model(design, [((0, 2), (1, 2))])
-    assert purified(model, design, X).sets == [(0,), (1,), (0, 1)]
+    assert functional_anova(model, design, X).sets == [(0,), (1,), (0, 1)]
 
 
 def test_weights_equal_repeated_rows():
     X, weights, design, model = fitted(BASES["mixed"])
-    weighted = purified(model, design, X, weights)
-    repeated = purified(model, design, np.repeat(X, weights.astype(int), axis=0))
+    weighted = functional_anova(model, design, X, weights)
+    repeated = functional_anova(model, design, np.repeat(X, weights.astype(int), axis=0))
     np.testing.assert_allclose(weighted.variances, repeated.variances, rtol=1e-12)
     np.testing.assert_allclose(weighted.mean, repeated.mean)
 
 
 def test_chunks_make_no_difference(monkeypatch):
     X, weights, design, model = fitted(BASES["mixed"])
-    whole = purified(model, design, X, weights)
+    whole = functional_anova(model, design, X, weights)
     effects = whole.effects(X)
     monkeypatch.setattr(anova_module, "_CHUNK_NUMBERS", 20)
     monkeypatch.setattr(marginal_module, "_CHUNK_NUMBERS", 20)
-    parts = purified(model, design, X, weights)
+    parts = functional_anova(model, design, X, weights)
     np.testing.assert_allclose(parts.variances, whole.variances, rtol=1e-11)
     np.testing.assert_allclose(parts.effects(X), effects, rtol=1e-10, atol=1e-12)
 
 
 def test_chosen_sets():
     X, weights, design, model = fitted(BASES["polynomial"])
-    anova = purified(model, design, X, weights)
+    anova = functional_anova(model, design, X, weights)
     chosen = anova.effects(X, [(0, 1), (2,), (1, 5)])
     position = [anova.sets.index(u) for u in [(0, 1), (2,)]]
     np.testing.assert_array_equal(chosen[:, :2], anova.effects(X)[:, position])
@@ -179,10 +179,10 @@ def test_chosen_sets():
 def test_many_variables_are_no_burden():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(100, 400))
-    design = Design.fit(X, [Polynomial(2)] * 400, np.ones(100))
+    design = design_of(X, [Polynomial(2)] * 400)
     pairs = itertools.pairwise(range(300))
     model = make_model(design, [((a, 2), (b, 1)) for a, b in pairs])
-    anova = purified(model, design, X)
+    anova = functional_anova(model, design, X)
     assert len(anova.sets) <= 300 + 299
     f = model.predict(design, X)
     np.testing.assert_allclose(anova.mean + anova.effects(X).sum(axis=1), f, rtol=0, atol=1e-9)
@@ -192,7 +192,7 @@ def test_constant_models_have_no_shares():
     X, weights, design, _ = fitted(BASES["orthonormal"])
     for outputs in (None, 2):
         model = make_model(design, [()], n_outputs=outputs)
-        anova = purified(model, design, X, weights)
+        anova = functional_anova(model, design, X, weights)
         assert anova.sets == []
         np.testing.assert_allclose(anova.mean, model.predict(design, X)[0])
         assert anova.frame().empty
@@ -204,7 +204,7 @@ def test_constant_models_have_no_shares():
 def test_bumps_are_refused(bases):
     X, weights, design, model = fitted(bases)
     with pytest.raises(ValueError, match="constant_level=True"):
-        purified(model, design, X, weights)
+        functional_anova(model, design, X, weights)
 
 
 @pytest.mark.parametrize(
@@ -214,4 +214,4 @@ def test_bumps_are_refused(bases):
 def test_bad_weights(weights, message):
     X, _, design, model = fitted(BASES["orthonormal"])
     with pytest.raises(ValueError, match=message):
-        purified(model, design, X, weights)
+        functional_anova(model, design, X, weights)

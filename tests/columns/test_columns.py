@@ -12,10 +12,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from frames.tables import FRAMES, MATRIX, NAMES, TABLES, arrow_chunks, pandas_plain, polars_frame
+from columns.tables import FRAMES, MATRIX, NAMES, TABLES, arrow_chunks, pandas_plain, polars_frame
 
 from hikernel.bases import Categorical
-from hikernel.frames import ColumnTable
+from hikernel.columns import ColumnTable
 
 
 @pytest.mark.parametrize("make", TABLES)

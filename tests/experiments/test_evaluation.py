@@ -11,10 +11,10 @@ import pytest
 from sklearn.model_selection import KFold, StratifiedKFold
 
 from hikernel.experiments import settings
-from hikernel.experiments.datasets import Dataset, load
+from hikernel.experiments.evaluation import path_errors, run_job, split
 from hikernel.experiments.greedy import GreedyClassifier, GreedyRegressor
 from hikernel.experiments.l2 import L2Regressor
-from hikernel.experiments.protocol import path_errors, run_job, split
+from hikernel.experiments.paper_data import Dataset, load
 from hikernel.experiments.settings import CV_FOLDS, GREEDY_KERNELS, GREEDY_RIDGE, L2_GRID
 from hikernel.experiments.store import Job, Result
 from hikernel.experiments.tables import Cell
