@@ -24,18 +24,18 @@ def explained(grams, new_grams, y, y_new):
     return out
 
 
-def test_motifs_are_counted_and_loud():
+def test_motifs_are_counted_and_stand_out():
     data = make_motifs(400, 60, noise=0.1, seed=0)
     index = SubstringIndex(data.X, 5)
     assert data.nodes == ("ACGT", "TTG")
     assert data.truth == "1 * count(ACGT) - 1 * count(TTG)"
     np.testing.assert_array_equal(data.signal, index.column("ACGT") - index.column("TTG"))
     assert 0.05 < np.std(data.y - data.signal) / np.std(data.signal) < 0.15
-    alpha = data.y - data.y.mean()
+    centred = data.y - data.y.mean()
     # Among strings of their lengths the motifs stand out.
-    found = index.explore(alpha, 0.0, [1.0] * 5)
+    found = index.explore(centred, 0.0, [1.0] * 5)
     for motif in data.nodes:
-        alike = {w: score for w, score in found.loud.items() if len(w) == len(motif)}
+        alike = {w: score for w, score in found.violators.items() if len(w) == len(motif)}
         assert max(alike, key=alike.get) == motif
 
 

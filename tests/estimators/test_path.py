@@ -66,7 +66,7 @@ def test_names_and_weights_reach_the_path():
     weights = np.random.default_rng(0).integers(0, 3, len(y))
     path = hkl_path(frame, y, alphas=[0.01], sample_weight=weights, tol=1e-6)
     again = hkl_path(np.repeat(X, weights, axis=0), np.repeat(y, weights), alphas=[0.01], tol=1e-6)
-    np.testing.assert_allclose(path.predict(X), again.predict(X), atol=1e-2)
+    np.testing.assert_allclose(path.predict(frame), again.predict(X), atol=1e-2)
     assert "a * b" in set(path.hull(0.01)["term"])
     assert path.points[0].model.dual_coef.shape == y.shape
 

@@ -9,15 +9,15 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from hikernel.experiments.synthetic import draw_figure_data, make_ringnorm, make_twonorm
 
 from hikernel.cli import main
-from hikernel.experiments import command, page, protocol, runner
+from hikernel.datasets import make_ringnorm, make_twonorm
+from hikernel.experiments import command, evaluation, page, runner
 from hikernel.experiments.evaluation import prepared, run_job, split
 from hikernel.experiments.figure import curves, draw, figure_jobs, figure_markdown
 from hikernel.experiments.fingerprint import fingerprint
 from hikernel.experiments.page import read_results, write_page
-from hikernel.experiments.paper_data import DataError, Dataset, load
+from hikernel.experiments.paper_data import DataError, Dataset, draw_figure_data, load
 from hikernel.experiments.paper_numbers import PAPER
 from hikernel.experiments.settings import KERNELS, FigureSettings, kernel_for
 from hikernel.experiments.store import Job, Result, Store
@@ -117,7 +117,7 @@ def test_figure_data_are_the_same_before_and_after_rotation():
     assert not np.allclose(plain.X, rotated.X)
 
 
-# -- protocol -----------------------------------------------------------------------------------
+# -- evaluation ---------------------------------------------------------------------------------
 
 
 def test_splits_are_halves_of_the_permutation():
@@ -153,7 +153,7 @@ def test_every_method_runs_a_job(folder, method):
 
 @pytest.mark.parametrize("method", ["HKL", "L2", "greedy"])
 def test_every_classifier_runs_a_job(monkeypatch, method):
-    monkeypatch.setattr(protocol, "CLASSIFICATION_ROWS", 200)
+    monkeypatch.setattr(evaluation, "CLASSIFICATION_ROWS", 200)
     short = KERNELS["pol4"].__class__(**{**vars(KERNELS["pol4"]), "alphas": np.array([0.1, 0.01])})
     monkeypatch.setitem(KERNELS, "pol4", short)
     result = run_job(Job("twonorm", "pol4", method, 0), None)
@@ -164,7 +164,7 @@ def test_every_classifier_runs_a_job(monkeypatch, method):
 def test_what_is_for_regressions_only_says_so():
     for method in ("lasso-alpha", "MKL"):
         with pytest.raises(ValueError, match="regressions only"):
-            protocol.METHODS[method](
+            evaluation.METHODS[method](
                 np.zeros((2, 1)), np.zeros(2), "classification", KERNELS["pol4"]
             )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hikernel.cli import main
-from hikernel.experiments import command, datasets, runner
+from hikernel.experiments import command, paper_data, runner
 from hikernel.experiments.fingerprint import fingerprint
 from hikernel.experiments.store import Job, Result, Store
 
@@ -99,7 +99,7 @@ def test_clocks():
     ],
 )
 def test_mistakes_end_in_a_sentence(words, sentence, tmp_path, monkeypatch, capsys):
-    monkeypatch.delenv(datasets.FOLDER_VARIABLE, raising=False)
+    monkeypatch.delenv(paper_data.FOLDER_VARIABLE, raising=False)
     assert main(["reproduce", *words, "--results", str(tmp_path)]) == 2
     error = capsys.readouterr().err
     assert sentence in error

@@ -15,6 +15,7 @@ from hikernel.experiments.paper_data import load, source_of
 from hikernel.experiments.settings import KERNELS
 from hikernel.experiments.store import Job, Result, Store
 from hikernel.experiments.tables import Cell, summarise
+from hikernel.selection import PathEnd
 
 JOB = Job("boston", "pol4", "L2", 0)
 
@@ -161,17 +162,17 @@ def test_unequal_grids_cannot_be_averaged():
 
 
 @pytest.mark.parametrize(
-    ("reach", "note", "end"),
+    ("reach", "path_end", "end"),
     [
-        ((2, 2, 4), "2 alphas: The hull reached max_kernels=600.", "Q"),
-        ((2, 4, 4), "The hull reached max_kernels=600.", ""),
-        ((2, 2, 2), "2 alphas: The fit saturated.", "last"),
-        ((4, 4, 4), "4 alphas: All alphas were solved.", ""),
+        ((2, 2, 4), PathEnd.MAX_KERNELS, "Q"),
+        ((2, 4, 4), PathEnd.MAX_KERNELS, ""),
+        ((2, 2, 2), PathEnd.SATURATED, "last"),
+        ((4, 4, 4), PathEnd.ALL_SOLVED, ""),
     ],
 )
-def test_the_end_of_most_paths_is_named(reach, note, end):
+def test_the_end_of_most_paths_is_named(reach, path_end, end):
     cells = [
-        result(replace(JOB, seed=i), test=(9.0, 4.0, 5.0, 5.0), reached=r, note=note)
+        result(replace(JOB, seed=i), test=(9.0, 4.0, 5.0, 5.0), reached=r, end=path_end.name)
         for i, r in enumerate(reach)
     ]
     assert Cell.of(cells).end == end

@@ -13,7 +13,7 @@ import numpy as np
 
 from hikernel import HKLClassifier, HKLRegressor
 from hikernel.errors import CertificateWarning
-from hikernel.persistence import save
+from hikernel.estimators.saving import save
 
 
 def quick(estimator, X, y):
@@ -109,7 +109,8 @@ def same(left, right):
         return np.float64(left).tobytes() == np.float64(right).tobytes()
     fields = getattr(left, "__dataclass_fields__", None)
     if fields is not None:
-        return all(same(getattr(left, name), getattr(right, name)) for name in fields)
+        compared = [name for name, field in fields.items() if field.compare]
+        return all(same(getattr(left, name), getattr(right, name)) for name in compared)
     if type(left).__module__.startswith("hikernel.losses"):
         return vars(left) == vars(right)
     return bool(left == right)

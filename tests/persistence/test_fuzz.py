@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from persistence.files import bytes_of, classifier, data, members_of, regressor, same, sealed
 
 from hikernel.errors import ModelFileError
-from hikernel.persistence import estimator_state, load
+from hikernel.estimators.saving import estimator_state, load
 
 MODELS = {
     "orthonormal": regressor,

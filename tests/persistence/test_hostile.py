@@ -13,7 +13,7 @@ import pytest
 from persistence.files import bytes_of, classifier, members_of, regressor, sealed, zipped
 
 from hikernel.errors import ModelFileError
-from hikernel.persistence import load
+from hikernel.estimators.saving import load
 from hikernel.persistence.container import FORMAT_VERSION
 
 RAN = []
@@ -190,6 +190,8 @@ def test_versions(refused, members):
     refused(
         sealed({**members, "manifest.json": newer}), "written by hikernel '9.1'.*upgrade hikernel"
     )
+    older = {**manifest, "format_version": FORMAT_VERSION - 1}
+    refused(sealed({**members, "manifest.json": older}), "before the first release.*fit the model")
     for value in (0, -1, True, 1.0, "1", None):
         wrong = {**manifest, "format_version": value}
         refused(sealed({**members, "manifest.json": wrong}), "impossible version")
@@ -273,7 +275,7 @@ NODE = {"tuple": [{"tuple": [0, 1]}]}
         (["columns", "names"], {"tuple": ["a", "b", "b"]}, "kinds of its columns"),
         (["columns", "kinds"], {"tuple": ["number", "number", "date"]}, "wrong type"),
         (["columns", "kinds"], {"tuple": ["number", "number", "category"]}, "its categories"),
-        (["basis_notes"], {"tuple": []}, "notes on its bases"),
+        (["notes"], {"tuple": []}, "notes on its bases"),
         (["classes"], {"objects": [[2], ["a", "b"]]}, "not one of a regressor"),
         (["loss"], {"object": ["LogLoss", {}]}, "not one of a regressor"),
         (["loss"], {"object": ["Huber", {"delta": {"float": "7ff8000000000000"}}]}, "Huber cannot"),
@@ -281,35 +283,35 @@ NODE = {"tuple": [{"tuple": [0, 1]}]}
         (["params", "loss"], 3, "parameter loss"),
         (["params", "alpha"], {"tuple": [1]}, "parameter alpha"),
         (["params", "basis"], {"dict": [["a", 3]]}, "parameter basis"),
-        (["model", "nodes", 1], {"tuple": [{"tuple": [3, 1]}]}, "not in the graph"),
-        (["model", "nodes", 1], {"tuple": [{"tuple": [-1, 1]}]}, "not in the graph"),
-        (["model", "nodes", 1], {"tuple": [{"tuple": [0, 99]}]}, "not in the graph"),
-        (["model", "nodes", 1], {"tuple": [{"tuple": [0, 0]}]}, "not in the graph"),
-        (["model", "nodes", 1], {"tuple": [{"tuple": [0, 1, 2]}]}, "nodes of TermModel"),
-        (["model", "nodes", 1], [[0, 1]], "nodes of TermModel is of the wrong type"),
-        (["model", "nodes"], lambda nodes: [*nodes[:-1], nodes[0]], "twice"),
-        (["model", "nodes"], lambda nodes: nodes[:-1], "one integer a term"),
-        (["model", "alpha"], -1.0, "alpha is -1.0"),
-        (["model", "alpha"], {"float": "7ff8000000000000"}, "alpha is nan"),
-        (["model", "intercept"], 0.0, "intercept of TermModel is of the wrong type"),
+        (["selected", "nodes", 1], {"tuple": [{"tuple": [3, 1]}]}, "not in the graph"),
+        (["selected", "nodes", 1], {"tuple": [{"tuple": [-1, 1]}]}, "not in the graph"),
+        (["selected", "nodes", 1], {"tuple": [{"tuple": [0, 99]}]}, "not in the graph"),
+        (["selected", "nodes", 1], {"tuple": [{"tuple": [0, 0]}]}, "not in the graph"),
+        (["selected", "nodes", 1], {"tuple": [{"tuple": [0, 1, 2]}]}, "nodes of TermModel"),
+        (["selected", "nodes", 1], [[0, 1]], "nodes of TermModel is of the wrong type"),
+        (["selected", "nodes"], lambda nodes: [*nodes[:-1], nodes[0]], "twice"),
+        (["selected", "nodes"], lambda nodes: nodes[:-1], "one integer per term"),
+        (["selected", "lam"], -1.0, "lambda is -1.0"),
+        (["selected", "lam"], {"float": "7ff8000000000000"}, "lambda is nan"),
+        (["selected", "intercept"], 0.0, "intercept of TermModel is of the wrong type"),
         (
-            ["model", "intercept"],
+            ["selected", "intercept"],
             {"scalar": ["float64", "000000000000f87f"]},
             "intercept holds NaN",
         ),
-        (["model", "status"], "CONVERGED", "status of TermModel"),
-        (["model", "status"], {"enum": ["Status", "GREAT"]}, "not a known choice"),
-        (["model", "history"], [1], "history of TermModel"),
-        (["model", "certificate", "kind"], "absolute", "impossible certificate"),
-        (["model", "certificate", "confidence"], 2.0, "impossible certificate"),
-        (["model", "certificate", "n_explored"], -1, "impossible certificate"),
-        (["model", "certificate", "n_kernels"], 1.0, "n_kernels of Certificate"),
+        (["selected", "status"], "CONVERGED", "status of TermModel"),
+        (["selected", "status"], {"enum": ["Status", "GREAT"]}, "not a known choice"),
+        (["selected", "history"], [1], "history of TermModel"),
+        (["selected", "certificate", "kind"], "absolute", "impossible certificate"),
+        (["selected", "certificate", "confidence"], 2.0, "impossible certificate"),
+        (["selected", "certificate", "n_explored"], -1, "impossible certificate"),
+        (["selected", "certificate", "n_kernels"], 1.0, "n_kernels of Certificate"),
         (["graph", "max_order"], 0, "Grid cannot have these values"),
         (["graph", "max_order"], 1, "not in the graph"),
         (["graph", "root_weight"], 0.0, "Grid cannot have these values"),
-        (["design", "bases"], {"tuple": [NODE]}, "bases of Design is of the wrong type"),
-        (["design", "bases", 0, "scaler", "exponent"], 2**40, "out of range"),
-        (["design", "bases", 0, "scaler", "std"], {"float": "7ff0000000000000"}, "not finite"),
+        (["bases"], lambda old: {"tuple": [NODE, *old["tuple"]]}, "bases is of the wrong type"),
+        (["bases", 0, "scaler", "exponent"], 2**40, "out of range"),
+        (["bases", 0, "scaler", "std"], {"float": "7ff0000000000000"}, "not finite"),
     ],
     ids=lambda value: "-".join(map(str, value)) if isinstance(value, list) else None,
 )
@@ -319,12 +321,12 @@ def test_parts_that_do_not_fit(refused, members, names, value, match):
 
 def test_shapes_that_do_not_fit(refused, members):
     """A shape is changed, and the data of another array make up for it."""
-    node, key = part(members, "model", "coef")
+    node, key = part(members, "selected", "coef")
     size = node[key]["array"][1][0]
     node[key]["array"][1] = [1, size]
     refused(sealed(members), "coef has shape")
     node[key]["array"][1] = [size - 1]
-    node, key = part(members, "model", "dual_coef")
+    node, key = part(members, "selected", "dual_coef")
     node[key]["array"][1][0] += 1
     refused(sealed(members), "coef has shape")
     node[key]["array"][1] = "ab"
@@ -341,12 +343,12 @@ def test_numbers_that_are_none(refused, members):
 
 def test_bases_that_take_all_memory(refused):
     found = members_of(bytes_of(regressor("hermite")))
-    where = ["design", "bases", 0, "degree"]
+    where = ["bases", 0, "degree"]
     refused(changed(found, where, 10**15), "degree in the basis of column 0 is out of range")
     refused(changed(found, where, 10**5), "other levels than the graph")
     found = members_of(bytes_of(regressor("anova")))
-    refused(changed(found, ["design", "bases", 0, "low_rank", "kernel"], "gaussian"), "wrong type")
-    node, key = part(found, "design", "bases", 0, "low_rank", "kernel")
+    refused(changed(found, ["bases", 0, "low_rank", "kernel"], "gaussian"), "wrong type")
+    node, key = part(found, "bases", 0, "low_rank", "kernel")
     node[key] = {"object": ["GaussianKernel", {"b": -1e300}]}
     refused(sealed(found), "column 0 cannot be evaluated")
 

@@ -10,7 +10,7 @@ from sklearn.metrics import get_scorer, r2_score
 from sklearn.model_selection import GroupKFold, KFold
 
 from hikernel import HKLClassifierCV, HKLRegressor, HKLRegressorCV
-from hikernel.persistence import estimator_from_state, estimator_state, load, save
+from hikernel.estimators.saving import estimator_from_state, estimator_state, load, save
 from hikernel.persistence.content import ContentError
 
 X, Y = data()

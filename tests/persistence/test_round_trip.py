@@ -17,8 +17,8 @@ from persistence.files import bytes_of, classifier, data, quick, regressor, same
 
 from hikernel import HKLClassifier, HKLClassifierCV, HKLRegressor, HKLRegressorCV
 from hikernel.bases import Gaussian, KernelPCA, LowRankWarning, Polynomial, Spline
+from hikernel.estimators.saving import estimator_from_state, estimator_state, load, save
 from hikernel.losses import Multinomial
-from hikernel.persistence import estimator_from_state, estimator_state, load, save
 
 
 def by_file(model, folder):
@@ -152,7 +152,7 @@ def test_counts_beyond_every_integer_type(tmp_path):
     model = quick(HKLRegressor(max_kernels=10), *data())
     count = 5**7000  # the vertices of a grid of 7000 variables: more digits than Python writes
     certificate = replace(model.certificate_, n_vertices=count)
-    model._model = replace(model._model, certificate=certificate)
+    model._selected = replace(model._selected, certificate=certificate)
     assert by_file(model, tmp_path).certificate_.n_vertices == count
 
 
@@ -174,7 +174,7 @@ def test_another_process_predicts_without_training_data(tmp_path):
     rows = data(n=5, seed=3)[0]
     np.save(tmp_path / "rows.npy", rows)
     code = (
-        "import sys, numpy as np; from hikernel.persistence import load; "
+        "import sys, numpy as np; from hikernel import load; "
         "f = load(sys.argv[1]).decision_function(np.load(sys.argv[2])); print(f.tobytes().hex())"
     )
     command = [sys.executable, "-c", code, str(tmp_path / "model.hik"), str(tmp_path / "rows.npy")]

@@ -7,7 +7,7 @@ import zipfile
 import pytest
 from persistence.files import regressor
 
-from hikernel.persistence import load, save
+from hikernel.estimators.saving import load, save
 
 
 def test_writing_replaces_in_one_step(tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -150,8 +150,8 @@ class ColumnDesign(Design):
     grid: Grid
     notes: tuple[tuple[str, str], ...]
     owner: str = "ColumnGrid"
-    source: ColumnGrid | None = None
-    choices: tuple[BasisChoice, ...] = ()
+    source: ColumnGrid | None = field(default=None, repr=False, compare=False)
+    choices: tuple[BasisChoice, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def graph(self) -> Grid:

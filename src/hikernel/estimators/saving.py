@@ -202,7 +202,7 @@ def estimator_state(estimator: Any, *, dual_coef: bool = True) -> dict[str, Any]
     if not dual_coef:
         selected = replace(selected, dual_coef=selected.dual_coef[:0].copy())
     state = {
-        "params": kept_params(estimator),
+        "params": _kept_params(estimator),
         **design,
         "graph": estimator.graph_,
         "loss": estimator.loss_,
@@ -279,7 +279,7 @@ def _check_state(cls: type[Any], state: object) -> dict[str, Any]:
     for name, hint in _STATE_TYPES.items():
         if not conforms(state[name], hint):
             raise ContentError(f"its {name} is of the wrong type ({type(state[name]).__name__})")
-    check_params(cls, state["params"])
+    _check_params(cls, state["params"])
     columns, bases, graph, refit = (state[name] for name in ("columns", "bases", "graph", "refit"))
     check_columns(columns)
     if len(state["notes"]) != len(columns.names):
@@ -332,29 +332,8 @@ def _check_outputs(cls: type[Any], loss: Loss, classes: Any) -> int | None:
     return len(classes) if several else None
 
 
-def kept_params(estimator: Any) -> dict[str, Any]:
-    """Return the parameters of an estimator that go into its file.
-
-    Parameters
-    ----------
-    estimator : HKLRegressor, HKLClassifier, HKLRegressorCV or HKLClassifierCV
-        Fitted.
-
-    Returns
-    -------
-    dict of str to object
-        All parameters: arrays as lists, and for splitters and scorers the default.
-
-    Raises
-    ------
-    ValueError
-        For a random generator.
-
-    Warns
-    -----
-    UserWarning
-        For every parameter that is not kept.
-    """
+def _kept_params(estimator: Any) -> dict[str, Any]:
+    """Return the parameters for a file: arrays as lists, splitters and scorers as defaults."""
     params: dict[str, Any] = estimator.get_params(deep=False)
     params.pop(_NEVER_KEPT)
     params["random_state"] = _seed(params["random_state"])
@@ -369,7 +348,7 @@ def kept_params(estimator: Any) -> dict[str, Any]:
     return params
 
 
-def check_params(cls: type[Any], params: Mapping[str, Any]) -> None:
+def _check_params(cls: type[Any], params: Mapping[str, Any]) -> None:
     """Raise unless these are the parameters of an estimator, of types that a file may hold."""
     expected = set(cls._get_param_names()) - {_NEVER_KEPT}
     if set(params) != expected:

@@ -121,7 +121,7 @@ def check_model(
     size = len(model.nodes)
     outputs = () if n_outputs is None else (n_outputs,)
     if model.widths.dtype.kind != "i" or model.widths.shape != (size,):
-        raise ContentError("the widths of the terms are not one integer a term")
+        raise ContentError("the widths of the terms are not one integer per term")
     if model.widths.tolist() != _node_widths(model.nodes, bases):
         raise ContentError("the widths of the terms are not those of their bases")
     shapes = {
