@@ -9,7 +9,7 @@ import pytest
 
 from hikernel.engines import block_engine, kernels, machine
 from hikernel.engines.block_engine import BlockEngine
-from hikernel.engines.kernels import BlockKernel, DenseGram, KernelOperator
+from hikernel.engines.node_kernels import BlockKernel, DenseGram, KernelOperator
 from hikernel.errors import MemoryPlanError
 
 N = 17

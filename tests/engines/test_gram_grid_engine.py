@@ -9,7 +9,7 @@ from oracles.naive import all_nodes, descendant_sum, node_features
 
 from hikernel.engines import gram_tails, kernels, limited_tails, machine, tails
 from hikernel.engines.gram_grid_engine import GramGridEngine, ProductGram
-from hikernel.engines.kernels import DenseGram
+from hikernel.engines.node_kernels import DenseGram
 from hikernel.graphs import Grid, geometric_weights
 
 WIDTHS = ((1, 1, 1), (1, 1, 3), (1, 2), (1, 1))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from hikernel.engines.features import Blocks
 from hikernel.engines.numerics import backtrack, matmul, matvec
-from hikernel.engines.rows import Blocks
 
 rng = np.random.default_rng(0)
 

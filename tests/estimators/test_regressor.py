@@ -228,7 +228,7 @@ def test_threads_and_chunks_predict_the_same(monkeypatch):
     y = X[:, 0] + X[:, 1] * X[:, 2] + 0.1 * rng.standard_normal(300)
     model = HKLRegressor(0.01, certify="none").fit(X, y)
     alone = model.predict(X)
-    monkeypatch.setattr("hikernel.columns.grid._CHUNK_NUMBERS", 200)
+    monkeypatch.setattr("hikernel.columns.column_grid._CHUNK_NUMBERS", 200)
     in_chunks = model.predict(X)
     monkeypatch.setattr("hikernel.engines.machine.n_threads", lambda: 3)
     started = []

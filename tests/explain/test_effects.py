@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from explain.cases import BASES, BUMPS, fitted, make_model
 
-import hikernel.columns.grid as grid_module
+import hikernel.columns.column_grid as grid_module
 from hikernel import HKLClassifier, HKLRegressor
 from hikernel.explain import effects_frame, term_effects, terms_frame
 from hikernel.graphs import term_names

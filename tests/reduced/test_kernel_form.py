@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from oracles.dags import factor, random_parents
 
-from hikernel.engines.kernels import BlockKernel, DenseGram, KernelOperator
-from hikernel.engines.rows import Blocks
+from hikernel.engines.features import Blocks
+from hikernel.engines.node_kernels import BlockKernel, DenseGram, KernelOperator
 from hikernel.graphs import Dag
 from hikernel.reduced import HullMap
 from hikernel.reduced.forms import DualForm, PrimalForm

@@ -9,7 +9,7 @@ from oracles.problems import small_problem
 from oracles.twin import twin_optimum
 
 from hikernel.bases import OrthonormalPolynomial, Polynomial, Spline
-from hikernel.engines.rows import Blocks
+from hikernel.engines.features import Blocks
 from hikernel.graphs import Grid, geometric_weights
 from hikernel.reduced import HullMap, Status, solve_reduced
 from hikernel.reduced.forms import PrimalForm

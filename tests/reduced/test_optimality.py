@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from oracles.naive import all_nodes, is_ancestor
 
-from hikernel.engines.rows import Blocks
+from hikernel.engines.features import Blocks
 from hikernel.graphs import Grid, geometric_weights
 from hikernel.reduced import HullMap, solve_reduced
 from hikernel.reduced.forms import PrimalForm

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from oracles.naive import all_nodes
 
-from hikernel.engines.rows import Blocks
+from hikernel.engines.features import Blocks
 from hikernel.graphs import Grid, geometric_weights
 from hikernel.reduced import HullMap, solve_reduced
 from hikernel.reduced.forms import DualForm, PrimalForm

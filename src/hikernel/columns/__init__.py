@@ -6,7 +6,7 @@ makes a graph of them.
 """
 
 from hikernel.columns.choices import BasisChoice, choose_bases
-from hikernel.columns.grid import ColumnDesign, ColumnGrid
+from hikernel.columns.column_grid import ColumnDesign, ColumnGrid
 from hikernel.columns.table import ColumnTable, TableRows
 
 __all__ = [

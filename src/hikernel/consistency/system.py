@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from scipy import linalg
 
 from hikernel.consistency.graph_part import GraphPart, SupportsWeight
+from hikernel.engines.features import Blocks
 from hikernel.engines.numerics import matvec
 from hikernel.engines.protocol import FloatArray
-from hikernel.engines.rows import Blocks
 
 __all__ = ["HullSplit", "NodeBlocks", "check_covariance", "solve_covariance"]
 

@@ -11,16 +11,16 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hikernel.engines.kernels import (
+from hikernel.engines.features import Blocks, WeightedRows, normalised, rounding_margin
+from hikernel.engines.machine import require_memory
+from hikernel.engines.node_kernels import (
     BlockKernel,
     DenseGram,
     KernelOperator,
     NodeKernel,
     restrict_all,
 )
-from hikernel.engines.machine import require_memory
 from hikernel.engines.protocol import FloatArray, Vertex
-from hikernel.engines.rows import Blocks, WeightedRows, normalised, rounding_margin
 
 __all__ = ["BlockEngine"]
 

@@ -14,9 +14,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from hikernel.engines.node_features import NodeFeatures
+from hikernel.engines.features import Blocks, NodeFeatures
 from hikernel.engines.protocol import FloatArray, Node
-from hikernel.engines.rows import Blocks
 
 __all__ = ["BumpExtensions"]
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from hikernel.engines.features import Blocks, WeightedRows, normalised
 from hikernel.engines.machine import require_memory
 from hikernel.engines.protocol import FloatArray, Vertex
-from hikernel.engines.rows import Blocks, WeightedRows, normalised
 
 __all__ = ["ColumnEngine"]
 

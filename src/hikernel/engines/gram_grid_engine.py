@@ -12,8 +12,9 @@ from typing import NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from hikernel.engines.features import WeightedRows, normalised
 from hikernel.engines.gram_tails import GramTailSummer, extension_sums
-from hikernel.engines.kernels import (
+from hikernel.engines.node_kernels import (
     BlockKernel,
     DenseGram,
     GramKernel,
@@ -22,7 +23,6 @@ from hikernel.engines.kernels import (
     restrict_all,
 )
 from hikernel.engines.protocol import FloatArray, Node
-from hikernel.engines.rows import WeightedRows, normalised
 
 __all__ = ["GramGridEngine", "ProductGram", "product_kernel"]
 

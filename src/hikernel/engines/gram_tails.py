@@ -19,11 +19,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hikernel.engines.kernels import DenseGram
+from hikernel.engines.features import by_output
 from hikernel.engines.limited_tails import OrderPlan
 from hikernel.engines.machine import TILE_NUMBERS, in_threads
+from hikernel.engines.node_kernels import DenseGram
 from hikernel.engines.protocol import FloatArray, Node
-from hikernel.engines.rows import by_output
 from hikernel.engines.tails import TailPlan, Tile, cut_tiles, pair_weights, tiled_error
 
 __all__ = ["GramTailSummer", "LevelGrams", "extension_sums"]

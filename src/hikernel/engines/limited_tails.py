@@ -26,9 +26,9 @@ from typing import TypeVar
 
 import numpy as np
 
+from hikernel.engines.features import by_output
 from hikernel.engines.machine import TILE_NUMBERS, in_threads
 from hikernel.engines.protocol import FloatArray, Node
-from hikernel.engines.rows import by_output
 from hikernel.engines.sketch import run_draws
 from hikernel.engines.tails import Tile, cut_tiles, pair_weights, scaled_factor, tiled_error
 

@@ -12,18 +12,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hikernel.engines.bumps import BumpExtensions
-from hikernel.engines.limited_tails import LimitedTailSummer
-from hikernel.engines.machine import require_memory
-from hikernel.engines.node_features import NodeFeatures
-from hikernel.engines.protocol import FloatArray, Node
-from hikernel.engines.rows import (
+from hikernel.engines.features import (
     Blocks,
+    NodeFeatures,
     WeightedRows,
     by_output,
     cut_blocks,
     normalised,
     rounding_margin,
 )
+from hikernel.engines.limited_tails import LimitedTailSummer
+from hikernel.engines.machine import require_memory
+from hikernel.engines.protocol import FloatArray, Node
 from hikernel.engines.tails import TailSummer
 
 __all__ = ["NumpyEngine"]

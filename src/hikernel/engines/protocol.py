@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from hikernel.engines.kernels import KernelOperator
+    from hikernel.engines.node_kernels import KernelOperator
 
 __all__ = ["Engine", "FloatArray", "GridEngine", "GridEngineType", "Node", "Vertex"]
 

@@ -27,9 +27,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from hikernel.engines.features import by_output
 from hikernel.engines.machine import TILE_NUMBERS, in_threads
 from hikernel.engines.protocol import FloatArray
-from hikernel.engines.rows import by_output
 
 __all__ = ["KURTOSIS_MARGIN", "run_draws", "sketched_bounds"]
 

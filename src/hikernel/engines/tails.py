@@ -29,9 +29,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from hikernel.engines.features import by_output
 from hikernel.engines.machine import TILE_NUMBERS, in_threads
 from hikernel.engines.protocol import FloatArray, Node
-from hikernel.engines.rows import by_output
 from hikernel.engines.sketch import run_draws
 
 __all__ = [

@@ -17,12 +17,11 @@ from sklearn.utils.validation import check_random_state
 
 from hikernel.checks import check_choice, outside_level
 from hikernel.engines.protocol import FloatArray
-from hikernel.estimators.classifier import ClassPredictions
+from hikernel.estimators.classifier import ClassPredictions, keep_classes
 from hikernel.estimators.estimator import HKLEstimator, TrainingData, check_refit_name
 from hikernel.estimators.parameters import ChoiceParameters, documented
 from hikernel.estimators.path import Path, check_alphas, solve_path
 from hikernel.estimators.regressor import NumberPredictions
-from hikernel.estimators.targets import keep_classes
 from hikernel.graphs import take
 from hikernel.search import SearchSettings
 from hikernel.selection import (

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
@@ -11,7 +13,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, check_random_state
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _check_y,
+    check_consistent_length,
+    check_is_fitted,
+    check_random_state,
+)
 
 from hikernel.checks import check_choice, check_integer, check_number, outside_level
 from hikernel.columns import ColumnGrid
@@ -19,7 +27,6 @@ from hikernel.engines.protocol import FloatArray
 from hikernel.errors import CertificateWarning, ConvergenceWarning
 from hikernel.estimators.explanations import Explanations
 from hikernel.estimators.parameters import OF_COLUMNS, ModelParameters
-from hikernel.estimators.targets import check_target, check_weights
 from hikernel.graphs import GraphSource, SearchGraph
 from hikernel.losses import Loss
 from hikernel.search import SearchSettings
@@ -322,3 +329,68 @@ def _check_graph(graph: Any, chosen: dict[str, Any]) -> GraphSource:
             )
     source: GraphSource = graph
     return source
+
+
+def check_target(y: Any, *, labels: bool, remedy: str, owner: str) -> NDArray[Any]:
+    """Return y as float64, or as labels of any type, shape (n,).
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Numbers, or labels of any type.
+    labels : bool
+        Whether y holds labels.
+    remedy : str
+        What to do where y holds text and numbers are needed.
+    owner : str
+        The estimator, for messages.
+    """
+    if y is None:
+        raise ValueError(f"{owner} requires y to be passed, but the target y is None.")
+    _refuse_missing(y, "label" if labels else "value")
+    with _text_explained("y", f"a regressor needs numbers; for labels {remedy}"):
+        target = _check_y(y, multi_output=False, y_numeric=not labels)
+        return target if labels else np.asarray(target, dtype=np.float64)
+
+
+def check_weights(n_rows: int, sample_weight: Any) -> FloatArray:
+    """Return the weights of n rows, zero or positive, the largest one."""
+    with _text_explained("sample_weight", "weights are numbers, one for each row"):
+        weights = np.asarray(
+            _check_sample_weight(sample_weight, np.empty((n_rows, 1)), dtype=np.float64)
+        )
+    if np.any(weights < 0):
+        raise ValueError("sample_weight has negative entries; weights must be zero or positive.")
+    positive = int(np.count_nonzero(weights))
+    if positive < 2:
+        raise ValueError(
+            f"Only {positive} row(s) have a positive sample_weight; at least 2 are needed."
+        )
+    return np.asarray(weights / np.max(weights))
+
+
+@contextmanager
+def _text_explained(name: str, advice: str) -> Iterator[None]:
+    """Say what to do about text where numbers are needed."""
+    try:
+        yield
+    except ValueError as error:
+        if "could not convert string" in str(error):
+            raise ValueError(f"{name} holds text ({error}), but {advice}.") from error
+        raise
+
+
+def _refuse_missing(y: Any, what: str) -> None:
+    """Raise where y has missing entries, which NumPy may take for text or not sort at all."""
+    import pandas as pd
+
+    # NumPy would make the text "nan" of a NaN in a list of texts.
+    values = np.asarray(y, dtype=object) if isinstance(y, (list, tuple)) else np.asarray(y)
+    if values.dtype.kind not in "fOmM" or values.size != len(np.atleast_1d(values)):
+        return
+    rows = np.flatnonzero(pd.isna(values.ravel()))
+    if rows.size:
+        raise ValueError(
+            f"y contains NaN or None: it has {rows.size} missing {what}(s), the first in row "
+            f"{rows[0]}, counted from 0; drop these rows of X and y."
+        )

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from hikernel.checks import check_integer, check_number
 from hikernel.engines.protocol import FloatArray
+from hikernel.estimators.classifier import Labels
 from hikernel.estimators.estimator import HKLEstimator
 from hikernel.estimators.parameters import documented, same_parameters
-from hikernel.estimators.targets import Labels
 from hikernel.graphs import Design
 from hikernel.losses import CLASSIFICATION, REGRESSION, Loss, make_loss
 from hikernel.search import SearchSettings

@@ -25,10 +25,9 @@ from sklearn.utils.validation import check_is_fitted
 from hikernel.bases import Basis, FittedBasis
 from hikernel.checks import outside_level
 from hikernel.columns import ColumnDesign, ColumnTable
-from hikernel.estimators.classifier import HKLClassifier
+from hikernel.estimators.classifier import HKLClassifier, Labels
 from hikernel.estimators.cross_validated import HKLClassifierCV, HKLRegressorCV
 from hikernel.estimators.regressor import HKLRegressor
-from hikernel.estimators.targets import Labels
 from hikernel.graphs import Grid
 from hikernel.losses import CLASSIFICATION, REGRESSION, LogLoss, Loss, Multinomial
 from hikernel.persistence import MAX_BYTES, load_state, naming, save_state

@@ -16,8 +16,7 @@ from sklearn.utils.validation import check_random_state
 from hikernel.checks import check_integer, check_number
 from hikernel.engines.protocol import FloatArray
 from hikernel.estimators.cross_validated import CrossValidatedEstimator
-from hikernel.estimators.estimator import HKLEstimator, OneAlphaEstimator
-from hikernel.estimators.targets import check_weights
+from hikernel.estimators.estimator import HKLEstimator, OneAlphaEstimator, check_weights
 from hikernel.graphs import node_name, take, unambiguous
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import eigh_tridiagonal, lapack
 
-from hikernel.engines.kernels import DenseGram
 from hikernel.engines.machine import one_blas_thread, require_memory
+from hikernel.engines.node_kernels import DenseGram
 from hikernel.engines.protocol import FloatArray, Vertex
 
 __all__ = ["as_kernels", "as_numbers", "check_block", "kernel_dtype"]

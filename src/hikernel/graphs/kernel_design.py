@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hikernel.engines.block_engine import BlockEngine
+from hikernel.engines.features import Blocks
 from hikernel.engines.protocol import FloatArray, Vertex
-from hikernel.engines.rows import Blocks
 from hikernel.graphs.dag import Dag
 from hikernel.graphs.interface import Design
 from hikernel.graphs.items import TrainingRows, take

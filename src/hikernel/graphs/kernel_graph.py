@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hikernel.engines.block_engine import BlockEngine
-from hikernel.engines.kernels import WORKING_COPIES, DenseGram
 from hikernel.engines.machine import MemoryPlan, require_memory
+from hikernel.engines.node_kernels import WORKING_COPIES, DenseGram
 from hikernel.engines.protocol import FloatArray, Vertex
 from hikernel.graphs.dag import Dag, parents_of
 from hikernel.graphs.items import check_positions, check_rows

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hikernel.engines.features import Blocks
 from hikernel.engines.gram_grid_engine import GramGridEngine, product_kernel
-from hikernel.engines.kernels import WORKING_COPIES, DenseGram
 from hikernel.engines.machine import MemoryPlan, require_memory
+from hikernel.engines.node_kernels import WORKING_COPIES, DenseGram
 from hikernel.engines.protocol import FloatArray, Node
-from hikernel.engines.rows import Blocks
 from hikernel.graphs.grid import Grid, geometric_weights, node_degree, node_order, term_names
 from hikernel.graphs.interface import Design
 from hikernel.graphs.items import TrainingRows, check_positions

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hikernel.engines.protocol import FloatArray
-from hikernel.graphs.counts import inner_products
+from hikernel.graphs.sparse_counts import inner_products
 
 __all__ = ["PyramidMatch"]
 

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hikernel.engines.features import by_output, rounding_margin
 from hikernel.engines.protocol import FloatArray
-from hikernel.engines.rows import by_output, rounding_margin
 from hikernel.graphs.interface import Exploration
 
 __all__ = ["SubstringIndex"]

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 
 from hikernel.engines.protocol import FloatArray
-from hikernel.graphs.counts import inner_products
+from hikernel.graphs.sparse_counts import inner_products
 
 __all__ = ["WeisfeilerLehman"]
 

@@ -6,10 +6,10 @@ then takes part in every test of ``tests/losses``.
 
 from __future__ import annotations
 
-from hikernel.losses.counts import Poisson
 from hikernel.losses.loss import DualCurve, Loss, balanced, make_loss
 from hikernel.losses.margins import Hinge, LogLoss, SquaredHinge
 from hikernel.losses.multinomial import Multinomial
+from hikernel.losses.poisson import Poisson
 from hikernel.losses.robust import EpsilonInsensitive, Huber, Quantile
 from hikernel.losses.squared import SquaredError
 

@@ -25,9 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import lapack
 
+from hikernel.engines.features import Blocks
 from hikernel.engines.numerics import matmul, matvec
 from hikernel.engines.protocol import FloatArray
-from hikernel.engines.rows import Blocks
 
 __all__ = ["DualForm", "Evaluation", "Form", "IndexArray", "PrimalForm"]
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import lapack
 
-from hikernel.engines.kernels import KernelOperator
+from hikernel.engines.node_kernels import KernelOperator
 from hikernel.engines.numerics import matmul
 from hikernel.engines.protocol import FloatArray
 from hikernel.reduced.forms import Evaluation, IndexArray

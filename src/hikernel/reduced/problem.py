@@ -12,10 +12,10 @@ from typing import Literal
 
 import numpy as np
 
-from hikernel.engines.kernels import KernelOperator
+from hikernel.engines.features import Blocks
 from hikernel.engines.machine import require_memory
+from hikernel.engines.node_kernels import KernelOperator
 from hikernel.engines.protocol import Engine, FloatArray, Vertex
-from hikernel.engines.rows import Blocks
 from hikernel.graphs.interface import SupportsAncestors
 from hikernel.losses import Loss, SquaredError
 from hikernel.reduced.descent import Descent

@@ -24,10 +24,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import linalg
 
-from hikernel.engines.kernels import KernelOperator
+from hikernel.engines.features import Blocks
 from hikernel.engines.machine import one_blas_thread
+from hikernel.engines.node_kernels import KernelOperator
 from hikernel.engines.protocol import Engine, FloatArray, Node, Vertex
-from hikernel.engines.rows import Blocks
 from hikernel.graphs import Design, Grid, node_degree
 from hikernel.selection.ridge import RidgeFit, fit_ridge
 from hikernel.selection.training import TermModel, TrainingProblem, term_variances

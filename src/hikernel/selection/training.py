@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hikernel.bases import Standardizer
+from hikernel.engines.features import Blocks, normalised
 from hikernel.engines.machine import one_blas_thread
 from hikernel.engines.protocol import Engine, FloatArray, Vertex
-from hikernel.engines.rows import Blocks, normalised
 from hikernel.graphs import Design, GraphSource, SearchGraph, take
 from hikernel.losses import Loss, SquaredError
 from hikernel.reduced import Status, WarmStart

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hikernel.engines.features import Blocks, rounding_margin
 from hikernel.engines.protocol import FloatArray, Vertex
-from hikernel.engines.rows import Blocks, rounding_margin
 
 __all__ = [
     "WORKING_COPIES",

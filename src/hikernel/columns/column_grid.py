@@ -19,9 +19,9 @@ from hikernel.columns.choices import BasisChoice, choose_bases
 from hikernel.columns.reading import read_table
 from hikernel.columns.table import ColumnTable, TableRows
 from hikernel.engines import choose_engine
+from hikernel.engines.features import Blocks
 from hikernel.engines.machine import in_threads, one_blas_thread
 from hikernel.engines.protocol import FloatArray, GridEngine, Node
-from hikernel.engines.rows import Blocks
 from hikernel.graphs import (
     Design,
     Grid,
