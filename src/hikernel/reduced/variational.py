@@ -112,10 +112,6 @@ class HullMap:
         half = _product(self._down, middle * zeta[:, None] * zeta)
         return _product(self._down, half.T) / (eta[:, None] * eta)
 
-    def dual_norm_bound(self, score_squares: FloatArray, eta: FloatArray) -> float:
-        """Return max_v d_v^-2 sum_{D(v)} kappa_vw^2 |a_w|^2 >= Omega*^2, with kappa = zeta/eta."""
-        return float(np.max(self.dual_norm_ratios(score_squares, eta)) ** 2)
-
     def refine_dual_norm(
         self,
         score_squares: FloatArray,
@@ -124,7 +120,7 @@ class HullMap:
         rounds: int = 20,
         enough: float = -np.inf,
     ) -> DualNormBound:
-        """Tighten the bound on Omega*(alpha)^2 by moving eta while alpha stays.
+        """Bound Omega*(alpha)^2 by max_v d_v^-2 sum_{D(v)} kappa_vw^2 |a_w|^2, kappa = zeta/eta.
 
         One round replaces eta_v by eta_v rho_v (normalised), where rho_v^2 is the v-th term of
         the maximum: the fixed point has all rho_v <= Omega*. Every eta > 0 gives a valid bound,
