@@ -6,11 +6,12 @@ from fractions import Fraction
 
 import numpy as np
 
-from hikernel.engines import NumpyEngine
 from hikernel.graphs import Grid, geometric_weights
 
 
-def make(seed=0, n=23, widths=((1, 1, 1), (1, 1, 3), (1, 2)), constant=(True, True, True)):
+def make_engine(
+    engine_type, seed=0, n=23, widths=((1, 1, 1), (1, 1, 3), (1, 2)), constant=(True, True, True)
+):
     rng = np.random.default_rng(seed)
     levels = [
         [
@@ -21,7 +22,7 @@ def make(seed=0, n=23, widths=((1, 1, 1), (1, 1, 3), (1, 2)), constant=(True, Tr
     ]
     weights = rng.uniform(0.5, 2.0, n)
     grid = Grid(geometric_weights([len(w) - 1 for w in widths], 2.0))
-    return NumpyEngine(widths, levels, weights, constant), levels, weights / weights.sum(), grid
+    return engine_type(widths, levels, weights, constant), levels, weights / weights.sum(), grid
 
 
 def rational_tail_sum(X, alpha, scales, node):

@@ -2,9 +2,24 @@
 
 from __future__ import annotations
 
-import pytest
+from functools import partial
 
-from hikernel.engines import limited_tails, numpy_engine, tails
+import pytest
+from engines.cases import make_engine
+
+from hikernel.engines import ENGINES, limited_tails, numpy_engine, tails
+
+
+@pytest.fixture(params=list(ENGINES.values()), ids=list(ENGINES))
+def engine_type(request):
+    """Every engine of the registry: a new one joins the tests by its line there."""
+    return request.param
+
+
+@pytest.fixture
+def make(engine_type):
+    """Engines over random levels."""
+    return partial(make_engine, engine_type)
 
 
 @pytest.fixture(params=["one chunk", "many chunks"])

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from hikernel.engines import block_engine, kernels, machine
+from hikernel.engines import block_engine, machine, node_kernels
 from hikernel.engines.block_engine import BlockEngine
 from hikernel.engines.node_kernels import BlockKernel, DenseGram, KernelOperator
 from hikernel.errors import MemoryPlanError
@@ -83,9 +83,9 @@ def case(request):
 @pytest.fixture(params=["one chunk", "many chunks"], autouse=True)
 def chunked(request, monkeypatch):
     if request.param == "many chunks":
-        monkeypatch.setattr(kernels, "_CHUNK_NUMBERS", 40)
+        monkeypatch.setattr(node_kernels, "_CHUNK_NUMBERS", 40)
         monkeypatch.setattr(block_engine, "_CHUNK_NUMBERS", 40)
-        monkeypatch.setattr(kernels, "_COPIED_NUMBERS", 0)
+        monkeypatch.setattr(node_kernels, "_COPIED_NUMBERS", 0)
 
 
 def vectors(case, seed=1):
@@ -243,7 +243,7 @@ def test_other_weights_copy_nothing(case):
 
 @pytest.mark.parametrize("most", [0, 2 * 2**2])
 def test_subsets_copy_small_gram_matrices_only(monkeypatch, most):
-    monkeypatch.setattr(kernels, "_COPIED_NUMBERS", most)
+    monkeypatch.setattr(node_kernels, "_COPIED_NUMBERS", most)
     case = Case("float32")
     part = case.engine.subset(np.array([1, 4]))
     shared = part._grams["g"]._matrix is case.engine._grams["g"]._matrix

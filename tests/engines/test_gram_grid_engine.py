@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from engines.cases import make, rational_tail_sum
+from engines.cases import make_engine, rational_tail_sum
 from oracles.naive import all_nodes, descendant_sum, node_features
 
-from hikernel.engines import gram_tails, kernels, limited_tails, machine, tails
+from hikernel.engines import (
+    NumpyEngine,
+    gram_tails,
+    limited_tails,
+    machine,
+    node_kernels,
+    tails,
+)
 from hikernel.engines.gram_grid_engine import GramGridEngine, ProductGram
 from hikernel.engines.node_kernels import DenseGram
 from hikernel.graphs import Grid, geometric_weights
@@ -19,7 +26,7 @@ WIDTHS = ((1, 1, 1), (1, 1, 3), (1, 2), (1, 1))
 def cut(request, monkeypatch):
     """Results must not depend on how rows are cut, nor on threads."""
     if request.param == "many tiles":
-        monkeypatch.setattr(kernels, "_CHUNK_NUMBERS", 100)
+        monkeypatch.setattr(node_kernels, "_CHUNK_NUMBERS", 100)
         monkeypatch.setattr(machine, "_MIN_ROWS_FOR_THREADS", 1)
         monkeypatch.setattr(machine, "n_threads", lambda: 2)
         for part in (tails, limited_tails, gram_tails):
@@ -33,7 +40,9 @@ def gram_engine(levels, weights, dtype=np.float64):
 
 
 def pair_of_engines(n=40, widths=WIDTHS, dtype=np.float64):
-    features, levels, omega, grid = make(n=n, widths=widths, constant=(True,) * len(widths))
+    features, levels, omega, grid = make_engine(
+        NumpyEngine, n=n, widths=widths, constant=(True,) * len(widths)
+    )
     return features, gram_engine(levels, omega, dtype), levels, grid
 
 
@@ -211,7 +220,7 @@ def test_tail_sums_that_overflow_are_infinite(max_order):
 
 @pytest.mark.parametrize("most", [0, 10**6], ids=["positions", "copies"])
 def test_a_subset_of_rows(most, monkeypatch):
-    monkeypatch.setattr(kernels, "_COPIED_NUMBERS", most)
+    monkeypatch.setattr(node_kernels, "_COPIED_NUMBERS", most)
     features, engine, _, grid = pair_of_engines()
     rows = np.array([3, 3, 0, 17, 29, 8, 11, 5])
     part = engine.subset(rows)

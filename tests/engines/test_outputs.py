@@ -6,10 +6,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from engines.cases import make, rational_tail_sum
+from engines.cases import rational_tail_sum
 from oracles.naive import all_nodes, descendant_sum, node_features
 
-from hikernel.engines import NumpyEngine
 from hikernel.graphs import Grid, geometric_weights
 
 N_OUTPUTS = 3
@@ -20,7 +19,7 @@ def normal(*shape, seed=1):
     return np.random.default_rng(seed).standard_normal(shape)
 
 
-def limited_case(n, max_order):
+def limited_case(make, n, max_order):
     """Five variables, one of them constant, and descendants of limited order."""
     widths = ((1, 1, 1), (1, 1, 3), (1, 2), (1,), (1, 1))
     engine, levels, _, _ = make(n=n, widths=widths, constant=(True,) * 5)
@@ -28,7 +27,7 @@ def limited_case(n, max_order):
 
 
 @pytest.mark.parametrize("constant", CONSTANT)
-def test_products_with_several_columns_equal_loops(chunked, constant):
+def test_products_with_several_columns_equal_loops(make, chunked, constant):
     engine, levels, _, grid = make(n=150, constant=constant)
     nodes = all_nodes(grid)
     dense = np.hstack([node_features(levels, v) for v in nodes])
@@ -45,7 +44,7 @@ def test_products_with_several_columns_equal_loops(chunked, constant):
 
 
 @pytest.mark.parametrize("constant", CONSTANT)
-def test_weights_given_stand_in_for_those_of_the_engine(chunked, constant):
+def test_weights_given_stand_in_for_those_of_the_engine(make, chunked, constant):
     engine, levels, _, grid = make(n=150, constant=constant)
     nodes = all_nodes(grid)
     half = nodes[::2]
@@ -63,7 +62,7 @@ def test_weights_given_stand_in_for_those_of_the_engine(chunked, constant):
     )
 
 
-def test_the_gram_of_equal_nodes_keeps_both_means():
+def test_the_gram_of_equal_nodes_keeps_both_means(make):
     engine, levels, omega, grid = make()
     nodes = all_nodes(grid)
     dense = np.hstack([node_features(levels, v) for v in nodes])
@@ -73,7 +72,7 @@ def test_the_gram_of_equal_nodes_keeps_both_means():
 
 
 @pytest.mark.parametrize("constant", CONSTANT)
-def test_extension_squares_are_added_over_the_outputs(chunked, constant):
+def test_extension_squares_are_added_over_the_outputs(make, chunked, constant):
     engine, levels, _, grid = make(n=150, constant=constant)
     vector = normal(150, N_OUTPUTS)
     prefixes = all_nodes(grid)[:12]
@@ -92,14 +91,14 @@ def test_extension_squares_are_added_over_the_outputs(chunked, constant):
 
 
 @pytest.mark.parametrize("constant", [(True, True), (True, False)])
-def test_extension_squares_rounded_up_are_never_below_the_exact_ones(constant):
+def test_extension_squares_rounded_up_are_never_below_the_exact_ones(engine_type, constant):
     # Twin rows with opposite entries: scores cancel almost entirely.
     rng = np.random.default_rng(0)
     half = rng.standard_normal((20, 4))
     rows = np.vstack([half, half + 1e-9 * rng.standard_normal(half.shape)])
     firsts = [np.ones((40, 1)) if flag else rows[:, [3]] for flag in constant]
     levels = [[firsts[0], rows[:, [0]], rows[:, [1]]], [firsts[1], rows[:, [2]]]]
-    engine = NumpyEngine([(1, 1, 1), (1, 1)], levels, np.ones(40), constant)
+    engine = engine_type([(1, 1, 1), (1, 1)], levels, np.ones(40), constant)
     signs = rng.standard_normal((20, 2))
     vector = np.vstack([signs, -signs])
     prefixes = [(), ((0, 1),), ((0, 2),)]
@@ -122,7 +121,7 @@ def test_extension_squares_rounded_up_are_never_below_the_exact_ones(constant):
 
 
 @pytest.mark.parametrize("constant", CONSTANT)
-def test_tail_sums_are_added_over_the_outputs(chunked, constant):
+def test_tail_sums_are_added_over_the_outputs(make, chunked, constant):
     engine, levels, _, grid = make(n=40, constant=constant)
     nodes = [v for v in all_nodes(grid) if v]
     alpha = normal(40, N_OUTPUTS)
@@ -137,8 +136,8 @@ def test_tail_sums_are_added_over_the_outputs(chunked, constant):
 
 
 @pytest.mark.parametrize("max_order", [1, 2, 3])
-def test_tail_sums_of_limited_order_are_added_over_the_outputs(chunked, max_order):
-    engine, levels, grid = limited_case(40, max_order)
+def test_tail_sums_of_limited_order_are_added_over_the_outputs(make, chunked, max_order):
+    engine, levels, grid = limited_case(make, 40, max_order)
     nodes = [v for v in all_nodes(grid) if v]
     alpha = normal(40, N_OUTPUTS)
     expected = np.array([sum(descendant_sum(grid, levels, t, a) for a in alpha.T) for t in nodes])
@@ -153,7 +152,7 @@ def test_tail_sums_of_limited_order_are_added_over_the_outputs(chunked, max_orde
 
 
 @pytest.mark.parametrize("max_order", [None, 2])
-def test_tail_sums_that_cancel_over_rows_and_outputs_are_rounded_up(max_order):
+def test_tail_sums_that_cancel_over_rows_and_outputs_are_rounded_up(engine_type, max_order):
     # Rows that are alike, with entries that cancel within each output and across the outputs.
     rng = np.random.default_rng(0)
     n, p = 12, 8
@@ -161,7 +160,7 @@ def test_tail_sums_that_cancel_over_rows_and_outputs_are_rounded_up(max_order):
     X[-2:] = 40.0
     levels = [[np.ones((n, 1)), X[:, [m]], X[:, [m]] ** 2] for m in range(p)]
     grid = Grid(geometric_weights([2] * p, 1.0), 1.0, max_order)
-    engine = NumpyEngine([(1, 1, 1)] * p, levels, np.ones(n), [True] * p)
+    engine = engine_type([(1, 1, 1)] * p, levels, np.ones(n), [True] * p)
     alpha = rng.standard_normal((n, 2)) / 7.0
     alpha[-2:] = [[5.1, -5.1], [-5.1, 5.1]]
     nodes = [((m, 1),) for m in range(p)]
@@ -169,7 +168,7 @@ def test_tail_sums_that_cancel_over_rows_and_outputs_are_rounded_up(max_order):
     if max_order is None:
         exact = [sum(rational_tail_sum(X, a, scales, node) for a in alpha.T) for node in nodes]
     else:
-        calm = NumpyEngine(
+        calm = engine_type(
             [(1, 1, 1)] * p,
             [[block[:-2] for block in variable] for variable in levels],
             np.ones(n - 2),
@@ -181,8 +180,8 @@ def test_tail_sums_that_cancel_over_rows_and_outputs_are_rounded_up(max_order):
 
 
 @pytest.mark.parametrize("max_order", [None, 1, 2])
-def test_the_diagonal_adds_the_outputs(chunked, max_order):
-    engine, _, grid = limited_case(30, max_order)
+def test_the_diagonal_adds_the_outputs(make, chunked, max_order):
+    engine, _, grid = limited_case(make, 30, max_order)
     nodes = [((0, 1),), ((1, 2),)]
     scales = grid.tail_scales()
     alpha = normal(30, N_OUTPUTS)
@@ -200,8 +199,8 @@ def test_the_diagonal_adds_the_outputs(chunked, max_order):
 
 
 @pytest.mark.parametrize("max_order", [None, 2, 3])
-def test_squares_of_draws_are_unbiased_for_the_sum_over_the_outputs(max_order):
-    engine, _, grid = limited_case(60, max_order)
+def test_squares_of_draws_are_unbiased_for_the_sum_over_the_outputs(make, max_order):
+    engine, _, grid = limited_case(make, 60, max_order)
     nodes = [((0, 1),), ((1, 2),), ((0, 1), (2, 1))]
     scales = grid.tail_scales()
     # Outputs that are alike: without signs of their own, cross terms would double the squares.
@@ -215,8 +214,8 @@ def test_squares_of_draws_are_unbiased_for_the_sum_over_the_outputs(max_order):
 
 
 @pytest.mark.parametrize("max_order", [None, 2])
-def test_draws_of_one_output_do_not_depend_on_its_shape(max_order):
-    engine, _, grid = limited_case(60, max_order)
+def test_draws_of_one_output_do_not_depend_on_its_shape(make, max_order):
+    engine, _, grid = limited_case(make, 60, max_order)
     nodes = [((0, 1),), ((0, 1), (2, 1))]
     scales = grid.tail_scales()
     alpha = normal(60, N_OUTPUTS)
@@ -228,8 +227,8 @@ def test_draws_of_one_output_do_not_depend_on_its_shape(max_order):
 
 
 @pytest.mark.parametrize("max_order", [None, 2])
-def test_draws_do_not_depend_on_how_rows_are_cut(monkeypatch, max_order):
-    engine, _, grid = limited_case(600, max_order)
+def test_draws_do_not_depend_on_how_rows_are_cut(make, monkeypatch, max_order):
+    engine, _, grid = limited_case(make, 600, max_order)
     nodes = [((0, 1),), ((0, 1), (2, 1))]
     alpha = normal(600, N_OUTPUTS)
     whole = engine.tail_draws(nodes, alpha, grid.tail_scales(), max_order, 20, 3)
@@ -238,10 +237,10 @@ def test_draws_do_not_depend_on_how_rows_are_cut(monkeypatch, max_order):
     np.testing.assert_allclose(cut, whole, rtol=1e-9, atol=1e-9)
 
 
-def test_draws_of_one_output_are_sums_over_factor_signs_alone():
+def test_draws_of_one_output_are_sums_over_factor_signs_alone(engine_type):
     # The random stream is that of the factors' signs: one integer per column, in order.
     x = normal(10, 1)
-    engine = NumpyEngine([(1, 1)], [[np.ones((10, 1)), x]], np.ones(10), [True])
+    engine = engine_type([(1, 1)], [[np.ones((10, 1)), x]], np.ones(10), [True])
     alpha = normal(10, seed=2)
     scales = [np.array([[1.0, 0.25], [0.0, 1.0]])]
     draws = engine.tail_draws([((0, 1),)], alpha, scales, None, 30, 5)
@@ -252,8 +251,8 @@ def test_draws_of_one_output_are_sums_over_factor_signs_alone():
         np.testing.assert_allclose(draw, sign * (x[:, 0] @ alpha), rtol=1e-10)
 
 
-def test_a_graph_of_constants_adds_the_outputs():
-    engine = NumpyEngine([(1,)], [[np.ones((3, 1))]], np.ones(3), [True])
+def test_a_graph_of_constants_adds_the_outputs(engine_type):
+    engine = engine_type([(1,)], [[np.ones((3, 1))]], np.ones(3), [True])
     scales = [np.array([[4.0]])]
     alpha = np.array([[1.0, -1.0], [2.0, 0.5], [-0.5, 0.25]])
     expected = 4.0 * (2.5**2 + 0.25**2)

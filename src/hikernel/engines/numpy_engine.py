@@ -96,7 +96,7 @@ class NumpyEngine(WeightedRows):
             f"A copy of the features of {len(rows)} rows",
             "Use fewer rows, a lower degree or a basis with fewer columns per level.",
         )
-        out = object.__new__(NumpyEngine)
+        out = object.__new__(type(self))
         out._weights = normalised(self._weights[rows])
         out._widths = self._widths
         out._spans = self._spans

@@ -1,20 +1,20 @@
-"""The engine against loops: features, moments, descendant sums."""
+"""Every engine of a grid against loops: features, moments, descendant sums."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from engines.cases import make, rational_tail_sum
+from engines.cases import rational_tail_sum
 from oracles.naive import all_nodes, descendant_sum, node_features
 
-from hikernel.engines import NumpyEngine, tails
+from hikernel.engines import tails
 from hikernel.engines.machine import available_bytes, require_memory
 from hikernel.errors import MemoryPlanError
 from hikernel.graphs import Grid, geometric_weights
 
 
 @pytest.mark.parametrize("constant", [(True, True, True), (False, True, False)])
-def test_features_and_moments_equal_loops(chunked, constant):
+def test_features_and_moments_equal_loops(make, chunked, constant):
     engine, levels, omega, grid = make(n=150, constant=constant)
     nodes = all_nodes(grid)
     expected = [node_features(levels, v) for v in nodes]
@@ -40,7 +40,7 @@ def test_features_and_moments_equal_loops(chunked, constant):
     )
 
 
-def test_level_squares_equal_loops(chunked):
+def test_level_squares_equal_loops(make, chunked):
     engine, levels, _, _ = make(n=150)
     vector = np.random.default_rng(2).standard_normal(150)
     expected = [np.sum((vector[:, None] * levels[m][j]) ** 2) for m, j in engine.level_pairs]
@@ -49,7 +49,7 @@ def test_level_squares_equal_loops(chunked):
     assert np.all(np.isinf(blind.level_squares(np.ones(23))))
 
 
-def test_features_do_not_depend_on_the_order_of_nodes():
+def test_features_do_not_depend_on_the_order_of_nodes(make):
     engine, levels, _, grid = make()
     nodes = all_nodes(grid)[::-1]
     np.testing.assert_allclose(
@@ -58,7 +58,7 @@ def test_features_do_not_depend_on_the_order_of_nodes():
 
 
 @pytest.mark.parametrize("constant", [(True, True, True), (False, True, False)])
-def test_tail_sums_equal_enumeration(chunked, constant):
+def test_tail_sums_equal_enumeration(make, chunked, constant):
     engine, levels, _, grid = make(n=40, constant=constant)
     nodes = [v for v in all_nodes(grid) if v]
     alpha = np.random.default_rng(2).standard_normal(engine.n_rows)
@@ -68,14 +68,14 @@ def test_tail_sums_equal_enumeration(chunked, constant):
     assert np.all(result >= np.array(expected) * (1 - 1e-14))
 
 
-def test_tail_sums_where_level_zero_sums_vanish(monkeypatch):
+def test_tail_sums_where_level_zero_sums_vanish(engine_type, monkeypatch):
     # A column of plus and minus two with weights 1: 1 + x x' / 4 is exactly zero for half of the
     # pairs, which must not be divided by.
     x = np.array([2.0, -2.0] * 10)[:, None]
     z = np.random.default_rng(0).standard_normal((20, 1))
     levels = [[np.ones((20, 1)), x], [np.ones((20, 1)), z]]
     grid = Grid(geometric_weights([1, 1], 1.0))
-    engine = NumpyEngine([(1, 1), (1, 1)], levels, np.ones(20), [True, True])
+    engine = engine_type([(1, 1), (1, 1)], levels, np.ones(20), [True, True])
     undivided = []
     by_products = tails.TailPlan._by_products
     monkeypatch.setattr(
@@ -94,18 +94,18 @@ def test_tail_sums_where_level_zero_sums_vanish(monkeypatch):
     assert sum(undivided) == 200
 
 
-def test_tail_sums_where_every_pair_vanishes():
+def test_tail_sums_where_every_pair_vanishes(engine_type):
     x = np.array([2.0, -2.0])[:, None]
     levels = [[np.zeros((2, 1)), x]]
     grid = Grid(geometric_weights([1], 1.0))
-    engine = NumpyEngine([(1, 1)], levels, np.ones(2), [False])
+    engine = engine_type([(1, 1)], levels, np.ones(2), [False])
     alpha = np.array([1.0, -1.0])
     expected = descendant_sum(grid, levels, ((0, 1),), alpha)
     result = engine.tail_sums([((0, 1),)], alpha, grid.tail_scales())
     np.testing.assert_allclose(result, [expected])
 
 
-def test_tail_sums_that_cancel_are_rounded_up():
+def test_tail_sums_that_cancel_are_rounded_up(engine_type):
     # Two rows at one extreme point with opposite alpha: their terms are 1e20 times the sum.
     rng = np.random.default_rng(0)
     n, p = 30, 20
@@ -113,7 +113,7 @@ def test_tail_sums_that_cancel_are_rounded_up():
     X[-2:] = 6.0
     levels = [[np.ones((n, 1)), X[:, [m]], X[:, [m]] ** 2] for m in range(p)]
     grid = Grid(geometric_weights([2] * p, 1.0))
-    engine = NumpyEngine([(1, 1, 1)] * p, levels, np.ones(n), [True] * p)
+    engine = engine_type([(1, 1, 1)] * p, levels, np.ones(n), [True] * p)
     alpha = rng.standard_normal(n)
     alpha[-1], alpha[-2] = 5.0, -5.0
     nodes = [((m, 1),) for m in range(4)]
@@ -123,22 +123,22 @@ def test_tail_sums_that_cancel_are_rounded_up():
     assert np.all(result >= exact)
     # Without the twins nothing cancels and the allowance is negligible.
     calm_levels = [[block[:-2] for block in variable] for variable in levels]
-    calm = NumpyEngine([(1, 1, 1)] * p, calm_levels, np.ones(n - 2), [True] * p)
+    calm = engine_type([(1, 1, 1)] * p, calm_levels, np.ones(n - 2), [True] * p)
     calm_exact = [rational_tail_sum(X[:-2], alpha[:-2], scales, node) for node in nodes]
     np.testing.assert_allclose(calm.tail_sums(nodes, alpha[:-2], scales), calm_exact, rtol=1e-6)
 
 
-def test_tail_sums_that_overflow_are_infinite():
+def test_tail_sums_that_overflow_are_infinite(engine_type):
     p, n = 8, 6
     levels = [[np.ones((n, 1)), np.full((n, 1), 1e60)] for _ in range(p)]
     grid = Grid(geometric_weights([1] * p, 2.0))
-    engine = NumpyEngine([(1, 1)] * p, levels, np.ones(n), [True] * p)
+    engine = engine_type([(1, 1)] * p, levels, np.ones(n), [True] * p)
     alpha = np.array([1.0, -1.0, 2.0, -2.0, 0.5, -0.5])
     assert np.all(np.isposinf(engine.tail_sums([((0, 1),)], alpha, grid.tail_scales())))
 
 
 @pytest.mark.parametrize("max_order", [1, 2, 3])
-def test_tail_sums_of_limited_order_equal_enumeration(chunked, max_order):
+def test_tail_sums_of_limited_order_equal_enumeration(make, chunked, max_order):
     widths = ((1, 1, 1), (1, 1, 3), (1, 2), (1,), (1, 1))
     engine, levels, _, _ = make(n=40, widths=widths, constant=(True,) * 5)
     grid = Grid(geometric_weights([2, 2, 1, 0, 1], 2.0), 1.0, max_order)
@@ -157,23 +157,23 @@ def test_tail_sums_of_limited_order_equal_enumeration(chunked, max_order):
     np.testing.assert_allclose(total, [own], rtol=1e-8)
 
 
-def test_variables_with_a_single_level_drop_out():
+def test_variables_with_a_single_level_drop_out(engine_type):
     levels = [[np.ones((5, 1))], [np.ones((5, 1)), np.arange(5.0)[:, None]]]
-    engine = NumpyEngine([(1,), (1, 1)], levels, np.ones(5), [True, True])
+    engine = engine_type([(1,), (1, 1)], levels, np.ones(5), [True, True])
     grid = Grid(geometric_weights([0, 1], 2.0))
     alpha = np.array([1.0, -1.0, 0.5, 0.5, -1.0])
     expected = (np.arange(5.0) @ alpha) ** 2 / 4.0
     np.testing.assert_allclose(engine.tail_sums([((1, 1),)], alpha, grid.tail_scales()), [expected])
 
 
-def test_a_graph_of_constants_has_the_root_alone():
-    engine = NumpyEngine([(1,)], [[np.ones((3, 1))]], np.ones(3), [True])
+def test_a_graph_of_constants_has_the_root_alone(engine_type):
+    engine = engine_type([(1,)], [[np.ones((3, 1))]], np.ones(3), [True])
     grid = Grid(geometric_weights([0], 2.0))
     alpha = np.array([1.0, 2.0, -0.5])
     np.testing.assert_allclose(engine.tail_sums([()], alpha, grid.tail_scales()), [6.25])
 
 
-def test_no_nodes_is_fine():
+def test_no_nodes_is_fine(make):
     engine, _, _, grid = make()
     alpha = np.zeros(engine.n_rows)
     assert engine.tail_sums([], alpha, grid.tail_scales()).shape == (0,)
@@ -188,7 +188,7 @@ def test_memory_is_planned_before_it_is_taken():
     require_memory(1, "One number", "")
 
 
-def test_an_engine_too_large_for_memory_is_refused_at_once():
+def test_an_engine_too_large_for_memory_is_refused_at_once(engine_type):
     class Rows:
         """Pretends to be a long vector without being one."""
 
@@ -199,4 +199,4 @@ def test_an_engine_too_large_for_memory_is_refused_at_once():
             return np.ones(1)
 
     with pytest.raises(MemoryPlanError, match="lower degree"):
-        NumpyEngine([(1, 1)], iter(()), Rows(), [True])
+        engine_type([(1, 1)], iter(()), Rows(), [True])
