@@ -59,8 +59,7 @@ def test_a_basis_of_ones_own_is_accepted():
         ("ashin", "Did you mean 'asinh'"),
         (
             "fourier",
-            "choose one of anova, asinh, categorical, gaussian, hermite, kernel_pca, "
-            r"orthonormal, polynomial, rank, spline, or auto\.$",
+            rf"choose one of {', '.join(sorted(BASES))}, or auto\.$",
         ),
         ("auto", "'auto' is not known"),
         ("", "choose one of"),

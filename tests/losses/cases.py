@@ -49,12 +49,18 @@ def one_vs_rest(signal, rng):
 
 @dataclass(frozen=True)
 class Case:
-    """A loss, how targets come from a signal, and the outputs (None: f is a vector)."""
+    """A loss, how targets come from a signal, and the outputs (None: f is a vector).
+
+    ``bounded`` says whether slopes are bounded, on one side at least, so that the conjugate is
+    infinite somewhere; ``in_units`` names a parameter that is in units of y.
+    """
 
     name: str
     loss: Loss
     target: Callable
     outputs: int | None = None
+    bounded: bool = True
+    in_units: str | None = None
 
     def shape(self, n):
         return (n,) if self.outputs is None else (n, self.outputs)
@@ -81,10 +87,10 @@ class Case:
 CASES = {
     case.name: case
     for case in (
-        Case("squared_error", SquaredError(), numbers),
-        Case("huber", Huber(0.5), numbers),
+        Case("squared_error", SquaredError(), numbers, bounded=False),
+        Case("huber", Huber(0.5), numbers, in_units="delta"),
         Case("quantile", Quantile(0.3), numbers),
-        Case("epsilon_insensitive", EpsilonInsensitive(0.1), numbers),
+        Case("epsilon_insensitive", EpsilonInsensitive(0.1), numbers, in_units="epsilon"),
         Case("poisson", Poisson(), counts),
         Case("log_loss", LogLoss(), signs),
         Case("hinge", Hinge(), signs),

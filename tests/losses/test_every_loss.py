@@ -117,7 +117,7 @@ def test_outside_its_domain_the_conjugate_is_infinite_because_nothing_bounds_it(
     b = 2.0 * rng.standard_normal(y.shape)
     conjugate = case.loss.conjugate(y, b)
     outside = np.isinf(conjugate)
-    assert np.any(outside) == (case.name != "squared_error")
+    assert np.any(outside) == case.bounded
     units = np.eye(case.outputs or 1)
     directions = [sign * u for u in (*units, np.ones(case.outputs or 1)) for sign in (1.0, -1.0)]
     for i in np.flatnonzero(outside):
@@ -267,9 +267,8 @@ def test_a_prediction_that_is_far_off_by_a_constant_is_brought_back(case):
 def test_units_of_the_target_follow_the_degree(case):
     y, f, _ = case.sample(10)
     loss = case.loss
-    if case.name in ("huber", "epsilon_insensitive"):
-        parameter = {"huber": "delta", "epsilon_insensitive": "epsilon"}[case.name]
-        loss = type(loss)(3.0 * getattr(loss, parameter))
+    if case.in_units is not None:
+        loss = type(loss)(3.0 * getattr(loss, case.in_units))
     expected = 3.0**case.loss.degree * case.loss.value(y, f)
     np.testing.assert_allclose(loss.value(3.0 * y, 3.0 * f), expected, rtol=1e-12)
 
