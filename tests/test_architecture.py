@@ -3,36 +3,47 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).resolve().parents[1] / "src" / "hikernel"
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "src" / "hikernel"
 
-# Imports go down this list only (packages on one line may import each other's siblings in the
-# order given). Modules that stand alone are their own layer.
+# Imports go down this list only. Packages on one line do not import each other.
 LAYERS = [
     {"cli"},
     {"experiments"},
-    {"report"},
-    {"persistence"},
+    {"demo"},
     {"estimators"},
-    {"frames"},
-    {"explain"},
+    {"consistency", "explain"},
+    {"persistence"},
     {"selection"},
     {"search"},
-    {"consistency"},
     {"reduced"},
+    {"columns"},
     {"bases"},
     {"graphs", "losses"},
+    {"datasets"},
     {"engines"},
+    {"checks"},
     {"errors", "_version"},
 ]
 RANK = {name: i for i, layer in enumerate(LAYERS) for name in layer}
 
 HEAVY = ["torch", "dask", "matplotlib", "plotly", "polars", "cvxpy", "numba", "tqdm"]
+MOST_FILES = 35
+MOST_LINES = 400
+MOST_BRANCHES = 4
+
+MODULE = re.compile(r"hikernel(\.\w+)+")
+BY_NAME = {"import_module", "__import__", "find_spec", "resolve_name"}
+# They load their own public names when they are first used, and nothing else.
+LAZY = {PACKAGE / "__init__.py", PACKAGE / "experiments" / "__init__.py"}
 
 
 def modules():
@@ -43,34 +54,129 @@ def layer_of(path):
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
-def imported_layers(path):
-    for statement in ast.walk(ast.parse(path.read_text())):
-        names = []
-        if isinstance(statement, ast.Import):
-            names = [alias.name for alias in statement.names]
-        elif isinstance(statement, ast.ImportFrom):
-            assert statement.level == 0, f"{path}: relative import"
-            names = [statement.module]
-        for name in names:
-            parts = name.split(".")
-            if parts[0] == "hikernel":
-                assert len(parts) > 1, f"{path} imports the top of the package"
-                yield parts[1]
+def imported_names(tree, path):
+    """Every module of the package that a file names: in statements, and in strings of their own."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: relative import"
+            assert node.module != "hikernel", f"{path} imports the top of the package"
+            yield node.module
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if MODULE.fullmatch(node.value):
+                yield node.value
+        elif isinstance(node, ast.Call):
+            called = getattr(node.func, "id", getattr(node.func, "attr", None))
+            constant = node.args and isinstance(node.args[0], ast.Constant)
+            assert called not in BY_NAME or constant or path in LAZY, (
+                f"{path}:{node.lineno} imports something by a name that is made up on the way"
+            )
 
 
-@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
-def test_imports_only_go_down(path):
+def imported_layers(source, path):
+    for name in imported_names(ast.parse(source), path):
+        parts = name.split(".")
+        if parts[0] == "hikernel":
+            assert len(parts) > 1, f"{path} imports the top of the package"
+            yield parts[1]
+
+
+def check_direction(source, path):
     here = layer_of(path)
     assert here in RANK, f"{here} has no place in the layers yet"
-    for target in imported_layers(path):
+    for target in imported_layers(source, path):
         assert target in RANK, f"{path} imports the unknown layer {target}"
         if target != here:
             assert RANK[target] > RANK[here], f"{path} imports {target}, which is above it"
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_only_go_down(path):
+    check_direction(path.read_text(), path)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "import hikernel.estimators",
+        "from hikernel.estimators import HKLRegressor",
+        "def f():\n    from hikernel.estimators.saving import save",
+        "import_module('hikernel.estimators.saving')",
+        "HOME = 'hikernel.persistence'",
+        "import_module('hikernel.' + name)",
+        "importlib.import_module(f'hikernel.{name}')",
+        "__import__(name)",
+        "from hikernel import load",
+        "from . import training",
+        "import hikernel",
+    ],
+)
+def test_an_import_upwards_would_be_seen(line):
+    with pytest.raises(AssertionError):
+        check_direction(line, PACKAGE / "selection" / "training.py")
+
+
+def test_every_package_has_its_place_and_none_is_invented():
+    here = {path.name.removesuffix(".py") for path in PACKAGE.iterdir() if path.suffix == ".py"}
+    here |= {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert here - {"__init__"} == set(RANK)
+    assert sum(len(layer) for layer in LAYERS) == len(RANK)
+
+
+def test_the_map_of_contributing_has_every_package_in_order():
+    text = (ROOT / "CONTRIBUTING.md").read_text().split("## The house")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| (`.*?) \|", text, flags=re.MULTILINE)
+    listed = [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+    assert set(listed) == set(RANK) - {"_version"}
+    assert [RANK[name] for name in listed] == sorted(RANK[name] for name in listed)
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_files_can_be_read_at_a_sitting(path):
-    assert len(path.read_text().splitlines()) <= 400
+    assert len(path.read_text().splitlines()) <= MOST_LINES
+
+
+def test_no_two_files_have_the_same_name():
+    names = Counter(path.name for path in modules() if path.name != "__init__.py")
+    assert [name for name, count in names.items() if count > 1] == []
+
+
+def kinds_of_graphs():
+    """Classes of graphs, designs and sources, by name."""
+    import hikernel.columns as columns
+    import hikernel.graphs as graphs
+
+    found = {name for name in graphs.__all__ if isinstance(getattr(graphs, name), type)}
+    return found | {name for name in columns.__all__ if name.startswith("Column")}
+
+
+def asks(test, kinds):
+    """Whether a condition asks what kind of graph there is."""
+    for part in ast.walk(test):
+        if isinstance(part, ast.Call) and getattr(part.func, "id", "") in ("isinstance", "type"):
+            words = {n.id for n in ast.walk(part) if isinstance(n, ast.Name)}
+            if words & kinds:
+                return True
+        compared = isinstance(part, ast.Compare) and isinstance(part.ops[0], ast.Is | ast.IsNot)
+        if compared and getattr(part.left, "attr", getattr(part.left, "id", "")) == "graph":
+            return True
+    return False
+
+
+def test_hardly_anything_asks_for_the_kind_of_graph():
+    """``isinstance(..., Grid)`` and its like, and ``graph is None``: a graph answers itself."""
+    kinds = kinds_of_graphs() - {"RowSet", "TrainingRows", "ColumnTable"}
+    branches = []
+    for path in modules():
+        nodes = list(ast.walk(ast.parse(path.read_text())))
+        # The branches of one chain of elif are one question.
+        later = {id(node.orelse[0]) for node in nodes if isinstance(node, ast.If) and node.orelse}
+        for node in nodes:
+            test = getattr(node, "test", None)
+            if test is not None and id(node) not in later and asks(test, kinds):
+                branches.append(f"{path.relative_to(PACKAGE)}:{node.lineno}")
+    assert 0 < len(branches) <= MOST_BRANCHES, branches
 
 
 def run(code):
@@ -91,12 +197,59 @@ def test_heavy_packages_are_not_imported():
     assert "hikernel.persistence" not in loaded
 
 
+def test_nothing_that_users_import_brings_the_experiments():
+    code = """
+import sys
+import hikernel
+for name in dir(hikernel):
+    getattr(hikernel, name)
+import hikernel.demo
+print(*sys.modules)
+"""
+    assert [name for name in run(code).split() if name.startswith("hikernel.experiments")] == []
+
+
+COUNT = """
+import sys, threading
+import numpy as np, pandas as pd
+from hikernel import HKLRegressor
+rng = np.random.default_rng(0)
+X = pd.DataFrame(rng.uniform(-1, 1, size=(200, 5)), columns=list("abcde"))
+y = X["a"] + 2 * X["b"] * X["c"] + 0.1 * rng.standard_normal(200)
+if {categories}:
+    X["town"] = rng.choice(["Oslo", "Bergen", "Rome"], 200)
+    y = y + (X["town"] == "Oslo")
+files = set()
+def note(frame, event, argument):
+    name = frame.f_code.co_filename
+    if event == "call" and "/hikernel/" in name:
+        files.add(name)
+model = HKLRegressor()
+threading.setprofile(note)
+sys.setprofile(note)
+model.fit(X, y)
+sys.setprofile(None)
+print(len(files))
+"""
+
+
+def test_a_default_fit_opens_few_files():
+    counts = [int(run(COUNT.format(categories=categories))) for categories in (False, True)]
+    assert max(counts) <= MOST_FILES
+    said = re.search(
+        r"runs through (\d+) files of the package for columns of numbers and (\d+) with categories",
+        " ".join((ROOT / "CONTRIBUTING.md").read_text().split()),
+    )
+    assert [int(number) for number in said.groups()] == counts
+
+
 def test_public_names_are_found_and_others_are_not():
     import hikernel
 
     assert set(hikernel.__all__) <= set(dir(hikernel))
-    for name in hikernel.__all__:
+    for name in dir(hikernel):
         assert getattr(hikernel, name) is not None
+    assert hikernel.datasets.make_polynomial is not None
     with pytest.raises(AttributeError, match="no attribute 'HKLNothing'"):
         hikernel.HKLNothing  # noqa: B018
 

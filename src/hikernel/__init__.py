@@ -42,8 +42,13 @@ _HOMES = {"load": "hikernel.estimators.saving"} | dict.fromkeys(
     "hikernel.estimators",
 )
 
+_MODULES = ("bases", "consistency", "datasets", "errors", "graphs", "losses")
+"""Modules that users have a use for."""
+
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"hikernel.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'hikernel' has no attribute {name!r}")
     value = getattr(import_module(_HOMES[name]), name)
@@ -52,4 +57,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+    return sorted({*globals(), *_HOMES, *_MODULES})

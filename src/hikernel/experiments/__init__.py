@@ -1,4 +1,4 @@
-"""Data with a known truth, the demonstration, and the experiments of the paper.
+"""The tables and the figure of the paper.
 
 Its baselines are here as estimators, loaded when they are first used.
 """
