@@ -30,9 +30,9 @@ import pandas as pd
 from common import add_data_folder, data_file, read, run_missing
 from threadpoolctl import threadpool_limits
 
-from hikernel.experiments.decompositions import centred_gaussian
 from hikernel.experiments.evaluation import path_errors, prepared, split
 from hikernel.experiments.methods import METHODS
+from hikernel.experiments.paper_bases import centred_gaussian
 from hikernel.experiments.paper_data import CLASSIFICATION, REGRESSION, load
 from hikernel.experiments.settings import (
     RBF_WIDTH,

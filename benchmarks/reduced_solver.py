@@ -16,10 +16,10 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
+from hikernel.bases.design import Design
 from scipy.linalg import eigh
 
 from hikernel.bases import OrthonormalPolynomial
-from hikernel.bases.design import Design
 from hikernel.graphs import ROOT, Grid, geometric_weights
 from hikernel.reduced import SquaredProblem
 from hikernel.reduced.forms import PrimalForm

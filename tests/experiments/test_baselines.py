@@ -14,12 +14,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hikernel import experiments
 from hikernel.bases import Gaussian, Polynomial
-from hikernel.experiments.decompositions import CentredGaussian, centred_gaussian
 from hikernel.experiments.greedy import GreedyClassifier, GreedyRegressor
 from hikernel.experiments.l2 import L2Classifier, L2Regressor
 from hikernel.experiments.lasso_alpha import LassoAlphaRegressor
 from hikernel.experiments.logistic import logistic_path
 from hikernel.experiments.mkl import MKLRegressor
+from hikernel.experiments.paper_bases import CentredGaussian, centred_gaussian
 from hikernel.experiments.product_kernel import KernelMap, ProductKernel
 
 BASES = [Polynomial(3), centred_gaussian(0.2, levels=4), Gaussian(degree=2, b=0.3)]

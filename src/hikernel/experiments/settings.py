@@ -16,7 +16,7 @@ import numpy as np
 
 from hikernel.bases import Basis, Gaussian, Polynomial
 from hikernel.engines.protocol import FloatArray
-from hikernel.experiments.decompositions import RawPolynomial, centred_gaussian
+from hikernel.experiments.paper_bases import RawPolynomial, centred_gaussian
 
 __all__ = [
     "CLASSIFICATION_ROWS",
