@@ -1,6 +1,6 @@
 """hikernel: sparse, readable, provably optimal nonlinear models by hierarchical kernel learning.
 
-The public names are loaded when they are first used, so that ``import hikernel`` costs nothing.
+Public names are imported on first use, so ``import hikernel`` itself is fast.
 """
 
 from importlib import import_module
@@ -43,7 +43,7 @@ _HOMES = {"load": "hikernel.estimators.saving"} | dict.fromkeys(
 )
 
 _MODULES = ("bases", "consistency", "datasets", "errors", "graphs", "losses")
-"""Modules that users have a use for."""
+"""Public modules, available as attributes of the package."""
 
 
 def __getattr__(name: str) -> Any:

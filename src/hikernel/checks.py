@@ -1,7 +1,7 @@
-"""Checks of what a user passes, each a sentence that names the parameter and says what to do.
+"""Checks of user input; each error message names the parameter and says what it must be.
 
-Rules that several parts share live here; a rule that concerns one part stays with it. Warnings
-name the line of the user that led to them (``outside_level``).
+Checks that several modules share are here. A check that only one module needs stays in that module.
+``outside_level`` makes a warning point to the line of user code that caused it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,10 @@ def check_integer(name: str, value: object, minimum: int) -> None:
 
 
 def check_optional_integer(name: str, value: object, minimum: int, meaning_of_none: str) -> None:
-    """Raise unless ``value`` is None or an integer of at least ``minimum``."""
+    """Raise unless ``value`` is None or an integer of at least ``minimum``.
+
+    ``meaning_of_none`` completes the error message: "pass None for ...".
+    """
     if value is None:
         return
     try:
@@ -44,13 +47,13 @@ def check_optional_integer(name: str, value: object, minimum: int, meaning_of_no
 
 
 def check_positive(name: str, value: object, meaning: str) -> None:
-    """Raise unless ``value`` is a positive finite real number."""
+    """Raise unless ``value`` is a positive finite number; ``meaning`` explains the parameter."""
     if not _is_real(value) or not 0.0 < value < math.inf:  # type: ignore[operator]
         raise ValueError(f"{name} ({meaning}) must be a positive finite number, got {value!r}.")
 
 
 def check_fraction(name: str, value: object, meaning: str) -> None:
-    """Raise unless ``value`` lies strictly between 0 and 1."""
+    """Raise unless ``value`` lies strictly between 0 and 1; ``meaning`` explains the parameter."""
     if not _is_real(value) or not 0.0 < value < 1.0:  # type: ignore[operator]
         raise ValueError(f"{name} ({meaning}) must lie strictly between 0 and 1, got {value!r}.")
 
@@ -64,7 +67,10 @@ def check_flag(name: str, value: object) -> None:
 def check_number(
     name: str, value: object, *, above: float, below: float = math.inf, remedy: str = ""
 ) -> None:
-    """Raise unless ``value`` is a real number strictly between two limits."""
+    """Raise unless ``value`` is a real number strictly between two limits.
+
+    ``remedy`` is a sentence that is appended to the error message.
+    """
     if not _is_real(value) or not above < float(value) < below:  # type: ignore[arg-type]
         limits = f"above {above:g}" + (f" and below {below:g}" if below < math.inf else "")
         problem = f"{name} must be a finite number {limits}, got {value!r}."
@@ -72,16 +78,16 @@ def check_number(
 
 
 def check_choice(name: str, value: object, choices: Sequence[str]) -> None:
-    """Raise unless ``value`` is one of the named choices."""
+    """Raise unless ``value`` is one of the strings in ``choices``."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(repr(choice) for choice in choices)
         raise ValueError(f"{name} must be one of {listed}, got {value!r}.")
 
 
 def outside_level() -> int:
-    """Return the ``stacklevel`` by which a warning names the line that called this package.
+    """Return the ``stacklevel`` that makes a warning point to the line that called this package.
 
-    To be called within the call of ``warnings.warn``, however deep in the package that is.
+    Call it in the arguments of ``warnings.warn``, at any depth inside the package.
     """
     frame, level = sys._getframe(1), 1
     while frame.f_code.co_filename.startswith(_PACKAGE) and frame.f_back is not None:

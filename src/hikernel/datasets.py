@@ -1,6 +1,6 @@
-"""Generated data whose truth is known: tables, strings, point clouds, labelled graphs.
+"""Generated data with a known truth: tables, strings, point clouds, labelled graphs.
 
-Examples, tests and benchmarks use them; each function says what the truth is.
+They are for examples, tests and benchmarks. The docstring of each function states the truth.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ __all__ = [
 T = TypeVar("T")
 
 Molecule = tuple[tuple[str, ...], tuple[tuple[int, int], ...]]
-"""(labels, edges): the element of every atom, and the pairs of atoms that are bonded."""
+"""(labels, edges): the element of every atom, and the pairs of bonded atoms."""
 
 
 @dataclass(frozen=True)
 class KnownTruth:
-    """Rows with the function that made them.
+    """Generated rows and the function that generated them.
 
     Attributes
     ----------
@@ -46,9 +46,9 @@ class KnownTruth:
     y : ndarray of shape (n,)
         signal + noise.
     signal : ndarray of shape (n,)
-        sum over the terms of coefficient times the product of x^level.
+        Sum over the terms: coefficient times the product of x_m^level over (m, level) in the term.
     terms : dict of Node to float
-        The terms and their coefficients.
+        Coefficient of each term.
     """
 
     X: FloatArray
@@ -65,9 +65,9 @@ def make_polynomial(
     Parameters
     ----------
     n, p : int
-        Rows and variables.
+        Numbers of rows and variables.
     terms : dict of Node to float
-        ((variable, power), ...) and coefficients.
+        Coefficient of each term ((variable, power), ...).
     noise : float
         Standard deviation of the noise as a fraction of that of the signal.
     seed : int
@@ -95,14 +95,14 @@ def make_twonorm(n: int, *, seed: int) -> pd.DataFrame:
     Parameters
     ----------
     n : int
-        Rows; each class has the probability one half.
+        Number of rows; each class has probability one half.
     seed : int
         Seed of the generator.
 
     Returns
     -------
     pandas.DataFrame of shape (n, 21)
-        Twenty columns and ``target``.
+        Columns ``x0`` to ``x19`` and ``target``.
     """
     rng = np.random.default_rng(seed)
     target = rng.integers(2, size=n)
@@ -113,7 +113,7 @@ def make_twonorm(n: int, *, seed: int) -> pd.DataFrame:
 def make_ringnorm(n: int, *, seed: int) -> pd.DataFrame:
     """Draw Breiman's ringnorm: N(0, 4 I) for target 0, N(a, I) for target 1, a = 2/sqrt(20).
 
-    Parameters and result are those of :func:`make_twonorm`.
+    Parameters and return value are those of :func:`make_twonorm`.
     """
     rng = np.random.default_rng(seed)
     target = rng.integers(2, size=n)
@@ -130,7 +130,7 @@ def _labelled(X: FloatArray, target: np.ndarray) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class StructuredTruth(Generic[T]):
-    """Objects with the function that made them.
+    """Generated objects and the function that generated them.
 
     Attributes
     ----------
@@ -139,9 +139,9 @@ class StructuredTruth(Generic[T]):
     y : ndarray of shape (n,)
         signal + noise.
     signal : ndarray of shape (n,)
-        What the truth says of every object.
+        Noise-free value of every object.
     truth : str
-        The same in words.
+        Readable description of the signal.
     nodes : tuple
         The nodes of the graph that carry the signal: strings, or levels of a chain.
     """
@@ -163,22 +163,22 @@ def make_motifs(
     noise: float = 0.1,
     seed: int,
 ) -> StructuredTruth[str]:
-    """Draw strings with signal = sum over the motifs of coefficient times occurrences.
+    """Draw strings with signal = sum over the motifs of coefficient times number of occurrences.
 
-    Letters are independent and uniform; then every motif is written over the string at a Poisson
-    number of random places. What counts is what stands there in the end, by chance or planted,
-    overlaps included.
+    Letters are independent and uniform. Then every motif is written over the string at a Poisson
+    number of random places. The signal counts all occurrences in the final string: planted ones,
+    chance ones, and overlapping ones.
 
     Parameters
     ----------
     n, length : int
         Number of strings and their length.
     motifs : mapping of str to float, optional
-        Motifs and coefficients; by default ACGT with 1 and TTG with -1.
+        Coefficient of each motif; by default ACGT with 1 and TTG with -1.
     alphabet : str
         The letters.
     planted : float
-        Mean number of places at which a motif is written into a string.
+        Mean number of times that each motif is written into a string.
     noise : float
         Standard deviation of the noise as a fraction of that of the signal.
     seed : int
@@ -223,22 +223,22 @@ def make_clouds(
 ) -> StructuredTruth[FloatArray]:
     """Draw point clouds with signal = share of points in the even cells of one resolution.
 
-    A cell of level l is a box of side 2^-l of the unit cube, and even when its coordinates have
-    an even sum, like the white squares of a chess board. Every cell of the level above
-    ``resolution`` gets the same number of points in every cloud, so histograms of coarser levels
-    are the same for all clouds: they say nothing. The two ends of the diagonal belong to every
-    cloud: the box of any of them is the unit cube.
+    A cell of level l is a box of side 2^-l in the unit cube. It is even if its integer coordinates
+    have an even sum, like the squares of one colour on a chess board. Every cell of level
+    ``resolution - 1`` gets the same number of points in every cloud. Histograms of levels coarser
+    than ``resolution`` are therefore the same for all clouds and carry no signal. Every cloud
+    contains both ends of the main diagonal, so its bounding box is the unit cube.
 
     Parameters
     ----------
     n : int
         Number of clouds.
     resolution : int
-        The level that matters, at least 1.
+        The level that carries the signal, at least 1.
     dim : int
         Number of coordinates.
     points_per_cell : int
-        Points in a cell of the level above ``resolution``.
+        Points drawn in each cell of level ``resolution - 1``.
     noise : float
         Standard deviation of the noise as a fraction of that of the signal.
     seed : int
@@ -258,7 +258,7 @@ def make_clouds(
     coarse = np.array(list(itertools.product(range(2 ** (resolution - 1)), repeat=dim)))
     corner = np.repeat(coarse, points_per_cell, axis=0)
     ends = np.array([np.zeros(dim), np.ones(dim)])
-    end_is_even = np.array([True, dim % 2 == 0])  # the last cell of each axis has an odd number
+    end_is_even = np.array([True, dim % 2 == 0])  # the last cell of each axis has an odd coordinate
     clouds, signal = [], np.empty(n)
     for i in range(n):
         even = rng.random(len(corner)) < rng.random()
@@ -267,7 +267,7 @@ def make_clouds(
             rng.choice(offsets[is_even], size=len(corner)),
             rng.choice(offsets[~is_even], size=len(corner)),
         )
-        # A little off the faces: no rounding moves a point to the next cell.
+        # Keep points away from the faces, so that rounding cannot move one to the next cell.
         inside = rng.uniform(0.001, 0.999, size=corner.shape)
         clouds.append(np.concatenate([ends, (2 * corner + child + inside) * 2.0**-resolution]))
         signal[i] = np.mean(np.concatenate([end_is_even, even]))
@@ -281,20 +281,21 @@ def make_molecules(
 ) -> StructuredTruth[Molecule]:
     """Draw molecule-like graphs with signal = number of chains N-C-C-O.
 
-    A ring of six carbons grows branches of carbon up to ``n_carbons``; then ``n_groups``
-    nitrogens and as many oxygens are bonded to carbons, one a carbon. A carbon has four bonds at
-    most. All molecules have the same atoms, so labels of depth 0 say nothing. A carbon of depth 1
-    sees that it holds an N, or that it has carbons around it, but not that one of those holds an
-    O: that takes depth 2. (A chain N-C-O would not do: its carbon sees both ends at depth 1.)
+    A ring of six carbons gets branches of carbon, up to ``n_carbons`` in all. Then ``n_groups``
+    nitrogens and as many oxygens are bonded to carbons, at most one per carbon. No carbon has more
+    than four bonds. All molecules have the same atoms, so the Weisfeiler-Lehman labels of depth 0
+    carry no signal. The label of a carbon at depth 1 shows its direct neighbours: that one is an N,
+    or that some are carbons, but not that one of these carbons is bonded to an O. That takes
+    depth 2. (A chain N-C-O would not need depth 2: its carbon sees both ends at depth 1.)
 
     Parameters
     ----------
     n : int
         Number of molecules.
     n_carbons : int
-        Carbons of a molecule, at least six.
+        Number of carbons per molecule, at least six.
     n_groups : int
-        Nitrogens, and oxygens, of a molecule; at most half as many as carbons.
+        Number of nitrogens per molecule, and of oxygens; at most half the number of carbons.
     noise : float
         Standard deviation of the noise as a fraction of that of the signal.
     seed : int
@@ -324,7 +325,7 @@ def make_molecules(
 
 
 def _skeleton(n_carbons: int, rng: np.random.Generator) -> list[tuple[int, int]]:
-    """Return the bonds of a ring of six with branches; no carbon has more than three."""
+    """Return the bonds of a ring of six carbons with branches; no carbon has more than three."""
     bonds = [(c, (c + 1) % 6) for c in range(6)]
     degree = np.array([2] * 6 + [0] * (n_carbons - 6))
     for new in range(6, n_carbons):
@@ -337,10 +338,11 @@ def _skeleton(n_carbons: int, rng: np.random.Generator) -> list[tuple[int, int]]
 def _place_groups(
     n_carbons: int, n_groups: int, skeleton: Sequence[tuple[int, int]], rng: np.random.Generator
 ) -> tuple[list[int], int]:
-    """Return the carbons that hold an N, then those that hold an O, and how many are bonded.
+    """Return the carbons that get an N, then those that get an O, and the number of chains N-C-C-O.
 
-    Of some random placements the one nearest to a number drawn beforehand: the numbers vary more
-    than chance has it, and do not follow from how branched the skeleton is.
+    A target number of chains is drawn first. Of up to 51 random placements the one nearest to the
+    target is taken. The number of chains then varies more than under a single random placement,
+    and depends less on how branched the skeleton is.
     """
     target = int(rng.integers(n_groups + 1))
 

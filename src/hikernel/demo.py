@@ -1,4 +1,4 @@
-"""The demonstration: a known truth among 10^14 kernels, found and proven in seconds."""
+"""The demo: a known truth among 10^14 kernels, found and proven optimal in seconds."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ N_TRAIN, N_TEST, N_VARIABLES = 400, 2000, 20
 
 
 def run_demo() -> None:
-    """Fit, compare, and print what was found and what is proven."""
+    """Fit a model, compare it with peers, and print the terms, the errors and the certificate."""
     data = make_polynomial(N_TRAIN + N_TEST, N_VARIABLES, TRUTH, noise=0.5, seed=0)
     names = [f"x{m}" for m in range(N_VARIABLES)]
     train, test = slice(0, N_TRAIN), slice(N_TRAIN, None)
@@ -52,7 +52,7 @@ def run_demo() -> None:
         print(f"  {term:12s} {100 * share:5.1f} %  {'true' if term in known else ''}".rstrip())
 
     errors = {"hikernel": _error(model.predict(data.X[test]), data.y[test])}
-    with threadpool_limits(1):  # so few rows are slower on many threads
+    with threadpool_limits(1):  # with so few rows many threads are slower
         for name, peer in _peers().items():
             errors[name] = _error(peer.fit(X, y).predict(data.X[test]), data.y[test])
     errors["the truth itself"] = _error(data.signal[test], data.y[test])
@@ -64,7 +64,7 @@ def run_demo() -> None:
 
 
 def _choose_alpha(X: FloatArray, y: FloatArray) -> float:
-    """Return the alpha of a path with the least error on the last third of the rows."""
+    """Return the alpha of a path that has the smallest error on the last third of the rows."""
     cut = 2 * len(y) // 3
     path = hkl_path(X[:cut], y[:cut], verbose=1)
     errors = [_error(predicted, y[cut:]) for predicted in path.predict(X[cut:]).T]

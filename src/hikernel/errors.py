@@ -1,7 +1,7 @@
-"""Warnings and errors that hikernel raises on its own account.
+"""Warning and error classes of hikernel.
 
-Mistakes in the input are plain ``ValueError`` with a sentence that says what to do; the classes
-here are for what a caller may want to catch or silence by name.
+Invalid input raises a plain ``ValueError`` whose message says what to do. The classes here are for
+the cases that a caller may want to catch or silence by name.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ __all__ = [
 
 
 class CertificateWarning(UserWarning):
-    """The fitted model is valid but is not proven optimal to the tolerance asked for."""
+    """The fitted model is valid, but not proven optimal to the requested tolerance."""
 
 
 class MemoryPlanError(MemoryError):
-    """The work would need more memory than the machine has; raised before any of it is taken."""
+    """A step would need more memory than is available; raised before it is allocated."""
 
 
 class ModelFileError(ValueError):
-    """A model file is damaged, of a newer version, or no model file; nothing of it was loaded."""
+    """A file is damaged, from a newer version, or not a model file; nothing was loaded from it."""
 
 
 class UsageError(ValueError):
-    """A command cannot do what it was asked: options that clash, or data that are not there."""
+    """A command cannot run: its options conflict, or its data are missing."""

@@ -47,7 +47,7 @@ def test_lazy_frames():
         ([[1.0], [1.0, 2.0]], "equally long"),
         (np.zeros((2,), dtype=[("a", float)]), "structured array"),
         (pd.DataFrame(np.eye(2), columns=["a", "a"]), r"column name\(s\) 'a' more than once"),
-        (pa.table([[1], [2]], names=["b", "b"]), "more than once"),
+        (pa.table([[1], [1]], names=["b", "b"]), r"column name\(s\) 'b' more than once"),
         (np.eye(2) * 1j, "Complex data not supported: column 'x0'"),
         (pd.DataFrame({"z": [1j, 2]}), "Complex data not supported: column 'z'"),
         (np.array([[1j]], dtype=object), "Complex data not supported"),

@@ -87,6 +87,9 @@ def test_too_few_draws_bound_nothing():
     y = np.random.default_rng(0).standard_normal((5, 2))
     assert np.all(np.isinf(sketched_bounds(y, 0.05)))
     assert np.all(sketched_bounds(np.zeros((5, 2)), 0.05) == 0.0)
+    # Draws that all vanish prove nothing where some row has a part in the sum.
+    zeros, diagonal = np.zeros((1000, 2)), np.array([0.0, 1.0])
+    np.testing.assert_array_equal(sketched_bounds(zeros, 0.05, diagonal), [0.0, np.inf])
     assert np.all(np.isinf(sketched_bounds(np.full((5, 2), np.nan), 0.05)))
 
 

@@ -104,12 +104,24 @@ def test_kernel_functions_may_return_any_numbers(kernel):
     groups = np.arange(N) % 3
     design = fitted(KernelGraph(kernels={"same": kernel}), groups)
     expected = (groups[:, None] == groups).astype(float)
-    np.testing.assert_allclose(grams_of(design, ["same"])["same"], expected)
+    # Rounding to float32 is made up for on the diagonal.
+    np.testing.assert_allclose(grams_of(design, ["same"])["same"], expected, atol=1e-5)
     new = np.array([2, 0])
     np.testing.assert_allclose(
         design.predict(["same"], np.arange(N * 1.0), new),
         (new[:, None] == groups) @ np.arange(N * 1.0),
     )
+
+
+def test_a_float32_matrix_becomes_a_kernel_in_any_type():
+    rng = np.random.default_rng(0)
+    factor = rng.standard_normal((200, 5))
+    single = (factor @ factor.T).astype(np.float32)
+    assert np.linalg.eigvalsh(single.astype(float))[0] < -1e-7  # rounding made it indefinite
+    for dtype in (None, "float32", "float64"):
+        graph = KernelGraph(grams={"a": single}, dtype=dtype)
+        found = grams_of(fitted(graph, np.arange(200)), "a", 200)["a"]
+        assert np.linalg.eigvalsh(found)[0] >= 0.0
 
 
 def test_grams_are_read_where_they_lie():

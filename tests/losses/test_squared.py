@@ -44,3 +44,4 @@ def test_without_information_the_bound_is_zero(fit, residual, penalty):
 
 def test_any_penalty_reaches_a_value_of_zero():
     assert QuadraticCurve(1.0, 1.0).penalty_for(0.0) == np.inf
+    assert QuadraticCurve(-1.0, 1.0).penalty_for(0.3) == -np.inf  # no multiple reaches it

@@ -1,7 +1,7 @@
 """One-variable decompositions: each turns a column into levels of features.
 
-A new basis is one file and one line in `BASES`; it then joins the shared tests. Products over
-variables, the graph and the penalty are none of this package's business.
+To add a basis, write one file and add its class to `BASES`. The tests then require a case for it in
+``tests/bases/cases.py``. Products over variables, the graph and the penalty are handled elsewhere.
 """
 
 from __future__ import annotations
@@ -63,20 +63,21 @@ BASES: dict[str, type[Basis]] = {
 
 
 def make_basis(spec: str | Basis, degree: int | None = None) -> Basis:
-    """Return the basis that ``spec`` names, or ``spec`` itself when it is one already.
+    """Return the basis that ``spec`` names, or ``spec`` itself if it is a basis.
 
     Parameters
     ----------
     spec : str or Basis
         A key of `BASES`, or a basis.
     degree : int, optional
-        Highest level, for a name whose class has a ``degree``; None keeps the default of the
-        class. A basis object has its own degree and keeps it. A name also means
-        ``constant_level=True`` where the class has that: absent variables are absent.
+        Highest level of a basis given by name, if its class has a ``degree``; None keeps the
+        default of the class. A basis object keeps its own degree.
 
     Returns
     -------
     Basis
+        A basis given by name has ``constant_level=True`` if its class has this parameter, so that
+        terms do not depend on their absent variables.
 
     Examples
     --------
@@ -103,7 +104,7 @@ def make_basis(spec: str | Basis, degree: int | None = None) -> Basis:
     if degree is not None and "degree" in known:
         settings["degree"] = degree
     if "constant_level" in known:
-        # Without a constant level every term contains every variable, if only as a bump. That is
-        # the paper's kernel, to be had from the class; by name, absent means absent.
+        # Without a constant level, level 0 is a bump and every term depends on every variable.
+        # That is the kernel of the paper; to get it, pass an object of the class.
         settings["constant_level"] = True
     return cls(**settings)

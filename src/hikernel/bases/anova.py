@@ -21,20 +21,20 @@ __all__ = ["Anova", "FittedAnova"]
 class Anova(Basis):
     """k_0 = 1, k_1(x, z) = exp(-b (x - z)^2), so that products over variables are ANOVA kernels.
 
-    x is standardised. There are no levels within a variable (q = 1): the graph is that of
-    subsets of variables.
+    x is standardised. A variable has only one level above 0 (q = 1), so the graph is that of
+    the subsets of variables.
 
     Parameters
     ----------
     b : float, default 0.5
         Inverse squared length; 0.5 is a length of one standard deviation.
     tol : float, default 1e-10
-        Trace of k_1 on the training rows that may be neglected, relative to it.
+        Fraction of the trace of k_1 on the training rows that may be neglected.
     max_rank : int, optional
-        Columns at most for level 1; None means 1000.
+        Largest number of columns of level 1; None means 1000.
     first_pivot : int, optional
-        Training row at which the factor starts; None takes the best. ``first_pivot=0,
-        tol=1e-3`` gives the factors of the MATLAB toolbox.
+        Training row of the first pivot of the Cholesky factor; None takes the largest diagonal
+        entry. ``first_pivot=0, tol=1e-3`` gives the factors of the MATLAB toolbox.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class FittedAnova(FittedBasis):
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """Columns per level: one, and the rank of the kernel."""
+        """Columns per level: one for level 0, the rank of the kernel for level 1."""
         return (1, self.low_rank.rank)
 
     def _levels(self, z: FloatArray) -> list[FloatArray]:

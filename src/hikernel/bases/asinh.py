@@ -1,4 +1,4 @@
-"""Polynomials in the inverse hyperbolic sine of a column: for skewed ones and heavy tails."""
+"""Polynomials in the inverse hyperbolic sine of a column: for skewed and heavy-tailed columns."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from hikernel.engines.protocol import FloatArray
 __all__ = ["AsinhPolynomial", "FittedAsinhPolynomial"]
 
 _NORMAL = float(np.sqrt(np.pi / 2.0))
-"""Standard deviation over mean absolute deviation of normal data."""
+"""Ratio of the standard deviation to the mean absolute deviation for normal data."""
 
 
 @dataclass(frozen=True)
 class AsinhPolynomial(Basis):
     """Polynomials orthonormal in t(x) = asinh((x - median) / s), s = sqrt(pi/2) E|x - median|.
 
-    t is x itself (to third order) within one s of the median, and grows like a logarithm beyond:
-    a column with a long tail becomes one whose powers do not rest on a few rows. Outside the range
-    of the training data the levels keep the values they have at its ends.
+    Within one s of the median, t equals (x - median) / s up to a third-order term; beyond, it grows
+    like a logarithm. So a few rows in a long tail do not dominate the powers of t. Outside the
+    range of the training data the levels keep the values they have at its ends.
 
     Parameters
     ----------
@@ -61,12 +61,12 @@ class AsinhPolynomial(Basis):
 
 @dataclass(frozen=True, eq=False)
 class FittedAsinhPolynomial(FittedBasis):
-    """Levels of t(x) = asinh((z - center) / spread), z the standardised column.
+    """Polynomials in t(x) = asinh((z - center) / spread), where z is the standardised column.
 
     Parameters
     ----------
     center, spread : float
-        Median, and mean absolute deviation from it (as a standard deviation).
+        Median of z, and sqrt(pi/2) times its mean absolute deviation from the median.
     polynomial : FittedOrthonormalPolynomial
         The levels as functions of t.
     """
@@ -89,26 +89,29 @@ class FittedAsinhPolynomial(FittedBasis):
 
     @property
     def domain(self) -> tuple[float, float]:
-        """Range of the training column."""
+        """Range of the training column, in its units."""
         low, high = self.polynomial.domain
         return self.median + self.unit * np.sinh(low), self.median + self.unit * np.sinh(high)
 
     @property
     def median(self) -> float:
-        """Median in the units of the column."""
+        """Median of the training column, in its units."""
         return self.scaler.center + self.scaler.scale * self.center
 
     @property
     def unit(self) -> float:
-        """What (x - median) is divided by, in the units of the column."""
+        """The divisor s of (x - median), in the units of the column."""
         return self.scaler.scale * self.spread
 
     def up_to(self, level: int) -> FittedAsinhPolynomial:
-        """Return the levels 0 to ``level``."""
+        """Return the basis with levels 0 to ``level`` only."""
         return replace(self, polynomial=self.polynomial.up_to(level))
 
     def level_polynomial(self, level: int) -> FloatArray | None:
-        """Coefficients of a level in powers of t, or None where they cancel too many digits."""
+        """Return the coefficients of a level in powers of `argument`, or None.
+
+        None if the powers would cancel too many digits.
+        """
         return self.polynomial.level_polynomial(level)
 
 

@@ -1,8 +1,8 @@
-"""What a basis is: a recipe (`Basis`) that fits to a column and becomes a `FittedBasis`.
+"""The base classes: a `Basis` holds settings, and fitting it to a column gives a `FittedBasis`.
 
-A new basis writes two methods: ``_fit`` on the standardised column, and ``_levels`` of its
-fitted half. Checking, ties, weights, missing values, standardisation and constant columns are
-dealt with here.
+A new basis implements two methods: ``_fit`` in its `Basis` class, which gets the standardised
+column, and ``_levels`` in its `FittedBasis` class. Checks, ties, weights, missing values,
+standardisation and constant columns are handled here.
 """
 
 from __future__ import annotations
@@ -23,16 +23,17 @@ __all__ = ["Basis", "FittedBasis", "FittedConstant", "as_levels"]
 class Basis(ABC):
     """Decomposition k(x, z) = sum_j k_j(x, z) of a one-variable kernel into levels j = 0..q.
 
-    Level 0 means "absent": it is identically one, or a bump for the bases that say so. A
-    concrete basis is a frozen dataclass of hyperparameters, checked when it is made.
+    Level 0 is the factor of a variable that is absent from a term. It is identically one, except
+    for bases with ``constant_level=False``, where it is usually a bump such as exp(-x^2). A
+    concrete basis is a frozen dataclass of hyperparameters, checked on construction.
 
     Attributes
     ----------
     name : str
-        Key in the registry.
+        Key in the dict ``BASES``.
     standardises : bool
-        Whether levels are defined on the standardised column (the rule) or on its values as they
-        are, to the last bit.
+        Whether the levels are functions of the standardised column, as usual, or of its exact
+        original values.
     """
 
     name: ClassVar[str]
@@ -44,16 +45,16 @@ class Basis(ABC):
         Parameters
         ----------
         x : array_like of shape (n,)
-            Finite numbers, or NaN where a value is missing: such rows are left out. At least one
-            row has a positive weight.
+            Finite numbers, or NaN where a value is missing; rows with NaN are left out.
         sample_weight : array_like of shape (n,), optional
-            Nonnegative. Integer weights equal repeated rows; rows of weight 0 are left out.
+            Nonnegative, at least one positive. An integer weight is the same as repeating the row;
+            rows of weight 0 are left out.
 
         Returns
         -------
         FittedBasis
-            A constant column has level 0 alone, identically one, whatever the basis; so has a
-            column without any value.
+            For a constant column, and for one without any value, every basis gives level 0 only,
+            identically one.
         """
         column = Column.from_rows(x, sample_weight)
         scaler = Standardizer.fit(column.values, column.weights)
@@ -69,7 +70,7 @@ class Basis(ABC):
 
     @abstractmethod
     def _fit(self, column: Column, scaler: Standardizer) -> FittedBasis:
-        """Fit on a column in the units of ``scaler`` with at least two distinct values."""
+        """Fit to a column that ``scaler`` has transformed, with at least two distinct values."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,18 +78,19 @@ class FittedBasis(ABC):
     """Feature maps phi_j: R -> R^{r_j} with <phi_j(x), phi_j(z)> = k_j(x, z), j = 0..q.
 
     Fields are numbers, arrays and dataclasses of these, so that a fitted basis can be written
-    to a file without pickle; the one exception is a kernel that the user gave as a callable.
+    to a file without pickle. The only exception is a kernel given by the user as a callable.
 
     Parameters
     ----------
     scaler : Standardizer
-        Brings points to the scale on which the levels are defined.
+        Transforms x to the scale on which the levels are defined.
     constant_level : bool
         True when level 0 is identically one.
     absent : float, default 1.0
-        Level 0 where the value is missing: its mean over the training rows, which is one for a
-        constant level. A row keeps its other variables that way, at their usual size; zero would
-        delete it from every term, since without a constant level all terms contain all variables.
+        Value of level 0 where x is missing: the mean of level 0 over the training rows, which is
+        one for a constant level. The effects of the other variables then keep their usual size.
+        Zero would remove the row from every term, since without a constant level all terms contain
+        all variables.
     """
 
     scaler: Standardizer
@@ -98,15 +100,15 @@ class FittedBasis(ABC):
     @property
     @abstractmethod
     def widths(self) -> tuple[int, ...]:
-        """Columns per level, level 0 first."""
+        """Number of columns r_j of each level, level 0 first."""
 
     @property
     def max_level(self) -> int:
-        """Highest level q of this column; it may be less than the degree asked for."""
+        """Highest level q of this column; it may be less than the requested degree."""
         return len(self.widths) - 1
 
     def transform(self, x: ArrayLike) -> list[FloatArray]:
-        """Feature maps at ``x``.
+        """Return the feature maps at ``x``.
 
         Parameters
         ----------
@@ -117,7 +119,7 @@ class FittedBasis(ABC):
         -------
         list of ndarray of shape (n, r_j)
             One float64 array per level, level 0 first. Never NaN: a missing value gives
-            ``absent`` at level 0 and zero at all others.
+            ``absent`` at level 0 and zero at all other levels.
         """
         points = as_points(x)
         present = ~np.isnan(points)
@@ -132,26 +134,26 @@ class FittedBasis(ABC):
 
     @abstractmethod
     def _levels(self, z: FloatArray) -> list[FloatArray]:
-        """Feature maps at points ``z`` of shape (n,) in the units of the scaler, all finite."""
+        """Return the feature maps at finite points ``z`` of shape (n,), already scaled."""
 
     def argument(self, x: ArrayLike) -> FloatArray:
-        """Return t(x), shape (n,), in which `level_polynomial` is written: x standardised."""
+        """Return t(x), the variable of `level_polynomial`, shape (n,): here x, standardised."""
         return self.scaler.transform(as_points(x))
 
     @property
     def domain(self) -> tuple[float, float] | None:
-        """Range of x beyond which points count as its nearer end, or None where there is none."""
+        """Range to which `argument` clips x, in the units of the column, or None for no range."""
         return None
 
     def up_to(self, level: int) -> FittedBasis:
-        """Return the basis without its levels above ``level``, or with them where they are free.
+        """Return the basis without its levels above ``level``; a basis may also return itself.
 
-        The levels that stay have the same values to the last bit.
+        The remaining levels have exactly the same values.
         """
         return self
 
     def level_polynomial(self, level: int) -> FloatArray | None:
-        """Coefficients c with phi_level(x) = sum_i c_i t(x)^i, or None for other functions.
+        """Return c with phi_level(x) = sum_i c_i t(x)^i, or None if there is no such polynomial.
 
         Parameters
         ----------
@@ -161,18 +163,19 @@ class FittedBasis(ABC):
         Returns
         -------
         ndarray of shape (degree + 1,) or None
-            A formula writes the level out where it has these numbers, and names it elsewhere.
+            A formula writes the level out if it has these coefficients, and otherwise refers to it
+            by name.
         """
         return None
 
 
 @dataclass(frozen=True, eq=False)
 class FittedConstant(FittedBasis):
-    """phi_0 = 1 and nothing else: what every basis makes of a column that does not vary."""
+    """Level 0 only, phi_0 = 1: the result of fitting any basis to a constant column."""
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """Columns per level: a single one."""
+        """Columns per level: one, for level 0."""
         return (1,)
 
     def _levels(self, z: FloatArray) -> list[FloatArray]:

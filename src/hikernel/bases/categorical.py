@@ -1,4 +1,4 @@
-"""Categories: a constant, and their centred indicators as one block."""
+"""Categories: a constant, and the centred indicators of all categories as one block."""
 
 from __future__ import annotations
 
@@ -21,31 +21,30 @@ class Categorical(Basis):
     """k_0 = 1, k_1(x, z) = s^2 (1[x = z] - w_x - w_z + sum_c w_c^2), w_c the share of category c.
 
     k_1 is the kernel of the centred indicators s (1[x = c] - w_c), one for each of the K distinct
-    values c of the column. A value that is missing, or was not there in the fit, gives zero at
-    level 1: the average effect, since the indicators are centred.
+    values c of the column. A value that is missing, or was not seen in ``fit``, gives zero at
+    level 1. This is the average effect, since the indicators are centred.
 
-    The factor s makes the total variance of the block one on the training rows, unless a row of
-    the block would then be longer than ``bound``, sqrt(k_1(x, x)) > bound: then s makes the longest
-    that long. This happens where one category is common and the others are rare (below a fifth of
-    the rows, for two categories), whose products with other rare categories would otherwise be
-    larger than all else.
+    The factor s makes the total variance of the block one on the training rows, unless the norm
+    sqrt(k_1(x, x)) of some row of the block would then exceed ``bound``. In that case s makes the
+    largest norm equal to ``bound``. This happens if one category is common and the others are rare
+    (with two categories: if one has less than a fifth of the rows). Without the bound, products of
+    rare categories of several columns would be larger than all other products.
 
     Parameters
     ----------
     bound : float, default 2.0
-        Largest norm of a row of level 1, and so the largest magnitude of a column of it, on the
-        training rows; the weight base of the graph or less.
+        Upper bound on the norm of a row of level 1 on the training rows, and so on the magnitude of
+        its entries. It should be at most the weight base of the graph.
 
     Notes
     -----
-    The K indicators add up to zero after centring, so that they span K - 1 dimensions. Level 1 is
-    given in K - 1 columns that are an orthonormal rotation of them (Helmert's: each category
-    against the mean of those before it). The kernel is the same, and so are norms, penalty and
-    predictions, at fewer columns in every product; two categories take one column, which grows
-    from the smaller code to the larger one. The effect of each category is level 1 at its code
-    times the coefficients.
+    After centring, the K indicators add up to zero, so they span K - 1 dimensions. Level 1 has
+    K - 1 columns: the indicators times the orthonormal Helmert matrix, which compares each category
+    with the mean of those before it. Kernel, norms, penalty and predictions stay the same, with
+    fewer columns in every product. Two categories need one column, which increases from the smaller
+    code to the larger one. The effect of a category is level 1 at its code times the coefficients.
 
-    The codes are compared as they are, to the last bit. They may be any numbers.
+    Codes may be any numbers. They are compared exactly, without a tolerance.
 
     Examples
     --------
@@ -70,7 +69,7 @@ class Categorical(Basis):
     def _fit(self, column: Column, scaler: Standardizer) -> FittedCategorical:
         shares = column.weights
         purity = float(shares @ shares)
-        # 1 - sum_c w_c^2 without its cancellation when one category has nearly all the rows.
+        # 1 - sum_c w_c^2, but without cancellation when one category has nearly all the rows.
         variance = float(shares @ _others(shares))
         longest = math.sqrt(1.0 - 2.0 * float(shares.min()) + purity)
         scale = min(1.0 / math.sqrt(variance), self.bound / longest)
@@ -79,7 +78,7 @@ class Categorical(Basis):
 
 @dataclass(frozen=True, eq=False)
 class FittedCategorical(FittedBasis):
-    """s H (e_c - w) at category c, H the Helmert matrix.
+    """Level 1 is s H' (e_c - w) at category c, where H is the Helmert matrix.
 
     Parameters
     ----------
@@ -97,17 +96,17 @@ class FittedCategorical(FittedBasis):
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """Columns per level: one, and one less than there are categories."""
+        """Columns per level: one for level 0, K - 1 for level 1."""
         return (1, self.codes.size - 1)
 
     def _levels(self, z: FloatArray) -> list[FloatArray]:
         place = np.minimum(np.searchsorted(self.codes, z), self.codes.size - 1)
-        # The last row is for values that were not there in the fit.
+        # The last row of the table is for values that were not seen in fit.
         place[self.codes[place] != z] = self.codes.size
         return [np.ones((z.size, 1)), self._table()[place]]
 
     def _table(self) -> FloatArray:
-        """Level 1 at every category and at an unseen one, shape (K + 1, K - 1)."""
+        """Return level 1 at every category, then at an unseen one, shape (K + 1, K - 1)."""
         helmert = _helmert(self.codes.size)
         table = np.zeros((self.codes.size + 1, self.codes.size - 1))
         table[:-1] = self.scale * (helmert - self.shares @ helmert)
@@ -115,16 +114,16 @@ class FittedCategorical(FittedBasis):
 
 
 def _others(shares: FloatArray) -> FloatArray:
-    """sum_{d != c} w_d for every c, shape (K,), each a sum of positive numbers."""
+    """Return sum_{d != c} w_d for every c, shape (K,), as sums of positive numbers only."""
     before = np.append(0.0, np.cumsum(shares[:-1]))
     after = np.append(0.0, np.cumsum(shares[:0:-1]))[::-1]
     return np.asarray(before + after)
 
 
 def _helmert(size: int) -> FloatArray:
-    """Orthonormal columns that are orthogonal to the ones, shape (size, size - 1).
+    """Return orthonormal columns orthogonal to the vector of ones, shape (size, size - 1).
 
-    Column j is (-1, ..., -1, j + 1, 0, ..., 0) / sqrt((j + 1)(j + 2)), j + 1 entries being -1.
+    Column j is (-1, ..., -1, j + 1, 0, ..., 0) / sqrt((j + 1)(j + 2)), with j + 1 entries -1.
     """
     count = np.arange(1.0, size)
     columns = np.triu(np.full((size, size - 1), -1.0))

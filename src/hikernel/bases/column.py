@@ -1,9 +1,9 @@
 """One column of data: its distinct values with their weights, and its scale.
 
-Every fitted quantity of a basis is a function of the weighted distribution of the column, so
-bases see distinct values and weights that sum to one, never rows. Ties then cost nothing,
-integer weights equal repeated rows by construction, and the order of the rows cannot matter.
-Standardisation survives any finite input, from subnormal numbers to 1e308.
+Every fitted quantity of a basis is a function of the weighted distribution of the column. Bases
+therefore get distinct values with weights that sum to one, never rows. So ties cost nothing,
+integer weights are the same as repeated rows by construction, and the order of rows cannot matter.
+Standardisation works for any finite input, from subnormal numbers to 1e308.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from hikernel.engines.protocol import FloatArray
 __all__ = ["Column", "Standardizer", "as_points", "distinct"]
 
 _LARGEST = float(np.finfo(np.float64).max)
-# Powers of two up to this size are floats, and so are their inverses.
+# Powers of two with an exponent up to this size, and their inverses, are floats.
 _PLAIN_EXPONENT = 1000
-# A spread this small beside the values is the rounding of a constant, not information.
+# A standard deviation this small relative to the values is rounding error of a constant.
 _CONSTANT = 10.0 * float(np.finfo(np.float64).eps)
 
 
@@ -32,11 +32,11 @@ class Column:
     Parameters
     ----------
     values : ndarray of shape (m,)
-        Distinct values in increasing order, missing ones and those of zero weight left out.
+        Distinct values in increasing order, without missing values and those of zero weight.
     weights : ndarray of shape (m,)
         Their weights, summing to one.
     position : ndarray of shape (n,)
-        Index into ``values`` of every row given; -1 for missing values and rows of zero weight.
+        Index into ``values`` for every row; -1 for missing values and rows of zero weight.
     """
 
     values: FloatArray
@@ -67,7 +67,7 @@ class Column:
         return cls(values, merged, position)
 
     def index_of_row(self, row: int) -> int:
-        """Index into ``values`` of training row ``row``."""
+        """Return the index into ``values`` of training row ``row``; raise if it is not used."""
         if row >= self.position.size:
             raise ValueError(
                 f"first_pivot={row} is not a row of the {self.position.size} training rows "
@@ -86,15 +86,15 @@ class Column:
 class Standardizer:
     """z = (x - mean) / std, with the weighted mean and the weighted 1/n standard deviation.
 
-    The column is first divided by 2**exponent, which is exact and brings its largest
-    magnitude into [1/2, 1); no square can then overflow or vanish.
+    The column is first divided by 2**exponent. This is exact and brings its largest magnitude
+    into [1/2, 1), so that squares do not overflow and the largest does not underflow.
 
     Parameters
     ----------
     exponent : int
         Power of two by which the column is divided.
     mean, std : float
-        Of the divided column. ``std`` is positive unless ``constant``.
+        Mean and standard deviation of the divided column. ``std`` is positive unless ``constant``.
     constant : bool
         True when the standard deviation is at most 10 eps times the largest magnitude.
 
@@ -112,9 +112,9 @@ class Standardizer:
 
     @classmethod
     def fit(cls, values: FloatArray, weights: FloatArray) -> Standardizer:
-        """Fit on ``values`` of shape (m,) with ``weights`` of shape (m,) that sum to one.
+        """Fit to ``values`` of shape (m,) with ``weights`` of shape (m,) that sum to one.
 
-        No values at all, as in a column that is missing throughout, count as a constant.
+        Without any values, as for a column with all values missing, the result is constant.
         """
         if values.size == 0:
             return cls(exponent=0, mean=0.0, std=0.0, constant=True)
@@ -122,7 +122,7 @@ class Standardizer:
         exponent = math.frexp(largest)[1]
         scaled = np.ldexp(values, -exponent)
         mean = float(weights @ scaled)
-        # A second pass removes the rounding of the first: a large offset must not cost digits.
+        # A second pass removes the rounding error of the first, which matters for a large offset.
         mean += float(weights @ (scaled - mean))
         std = math.sqrt(float(weights @ (scaled - mean) ** 2))
         constant = std <= _CONSTANT * math.ldexp(largest, -exponent)
@@ -130,7 +130,7 @@ class Standardizer:
 
     @classmethod
     def identity(cls) -> Standardizer:
-        """Leave every x as it is, to the last bit: for bases that do not standardise."""
+        """Return a scaler that leaves every x unchanged, for bases that do not standardise."""
         return cls(exponent=0, mean=0.0, std=1.0, constant=False)
 
     @property
@@ -144,9 +144,9 @@ class Standardizer:
         return math.ldexp(self.std, self.exponent)
 
     def transform(self, x: FloatArray) -> FloatArray:
-        """Standardised ``x``, same shape; always finite, saturating at the largest float.
+        """Return standardised ``x``, in the same shape; finite, clipped to the largest float.
 
-        A constant column has no unit, so every point of it goes to zero.
+        For a constant column every point is mapped to zero.
         """
         if self.constant:
             return np.zeros_like(x)
@@ -157,16 +157,16 @@ class Standardizer:
         return np.clip(z, -_LARGEST, _LARGEST, out=z)
 
     def _divided(self, x: FloatArray) -> FloatArray:
-        """Return x / 2**exponent, which is a product, and faster, where the power is a float."""
+        """Return x / 2**exponent, by a faster plain product if 2**-exponent is a normal float."""
         if abs(self.exponent) < _PLAIN_EXPONENT:
             return np.asarray(x * math.ldexp(1.0, -self.exponent))
         return np.asarray(np.ldexp(x, -self.exponent))
 
 
 def as_points(x: ArrayLike) -> FloatArray:
-    """Return ``x`` as a float64 array of shape (n,), or raise and say what is wrong.
+    """Return ``x`` as a float64 array of shape (n,), or raise if that is not possible.
 
-    NaN is a missing value and may be there; infinity may not.
+    NaN is allowed and means a missing value; infinity is not allowed.
     """
     try:
         points = np.asarray(x, dtype=np.float64)
@@ -189,7 +189,10 @@ def as_points(x: ArrayLike) -> FloatArray:
 
 
 def distinct(x: FloatArray, weights: FloatArray) -> tuple[FloatArray, NDArray[np.intp], FloatArray]:
-    """Distinct values of ``x``, where each row went, and the weights, merged to sum to one."""
+    """Return the distinct values of ``x``, the index of each row among them, and their weights.
+
+    The weight of a value is the sum over its rows, scaled so that all weights sum to one.
+    """
     values, inverse = np.unique(x, return_inverse=True)
     merged = np.bincount(inverse, weights, minlength=values.size)
     return values, inverse.astype(np.intp, copy=False), merged / merged.sum()
@@ -208,5 +211,5 @@ def _check_weights(sample_weight: ArrayLike, n_rows: int) -> FloatArray:
         raise ValueError("sample_weight must be finite and nonnegative; use 0 to leave a row out.")
     if not weights.any():
         raise ValueError("sample_weight is zero on every row; give at least one a positive weight.")
-    # Relative to the largest: sums stay finite, and a weight that vanishes beside it is zero.
+    # Divide by the largest weight: sums stay finite, and weights that underflow become zero.
     return weights / float(weights.max())

@@ -1,4 +1,4 @@
-"""The Gaussian kernel split by Mehler's expansion, with the whole remainder as last level."""
+"""The Gaussian kernel split by Mehler's expansion, with the whole remainder as the last level."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from hikernel.engines.protocol import FloatArray
 
 __all__ = ["FittedGaussian", "Gaussian"]
 
-#: Terms of the series that a remainder may take; the rotation costs their cube.
+#: Largest number of series terms in a remainder; the cost of the rotation is cubic in it.
 MAX_TERMS = 1024
-#: The series must resolve standardised points up to here, or b and s are refused.
+#: b and s are refused unless the series resolves standardised points up to this magnitude.
 CORE_RADIUS = 3.0
-# The truncation of the series gets a hundredth of the tolerance, the rotation nearly the rest.
+# Shares of the tolerance: truncating the series may neglect the first, the rotation the second.
 _SERIES_SHARE, _ROTATION_SHARE = 0.01, 0.99
 _BLOCK = 8192
-# Squares of smaller features are no longer normal numbers.
+# A remainder with a smaller trace is left out: it is too small for floating point.
 _NEGLIGIBLE_TRACE = 1e-290
 
 
@@ -58,19 +58,19 @@ class Gaussian(Basis):
         Variance of the normal distribution under which the phi_j are orthogonal; the variance
         of a standardised column.
     constant_level : bool, default False
-        Put a constant below, so that an absent variable is absent. Without it level 0 is the
-        bump phi_0.
+        Make level 0 the constant one, so that terms do not depend on their absent variables.
+        If False, level 0 is the bump phi_0.
     remainder : bool, default True
-        Let the last level be the whole rest of the kernel.
+        Make the last level the whole remainder of the kernel.
     tol : float, default 1e-10
-        Trace of the remainder on the training rows that may be neglected, relative to it.
+        Fraction of the trace of the remainder on the training rows that may be neglected.
 
     Notes
     -----
-    The remainder is summed as a series and not as a difference, which would cancel when r^q is
-    small. Its terms are rotated to their principal directions on the training column and
-    the fewest are kept that leave at most ``tol`` of the trace. A remainder too small for
-    floating point (trace below 1e-290) is left out, and then ``max_level`` is q - 1.
+    The remainder is summed as a series and not computed as a difference, which would cancel when
+    r^q is small. Its terms are rotated to their principal directions on the training column. As
+    few directions are kept as possible while neglecting at most ``tol`` of the trace. A remainder
+    too small for floating point (trace below 1e-290) is left out, and then ``max_level`` is q - 1.
 
     The series for the remainder has at most 1024 terms more than the degree. This suffices for
     points within about 40 standard deviations at the default b; a column with values further
@@ -106,11 +106,11 @@ class Gaussian(Basis):
 
     @property
     def _n_single(self) -> int:
-        """Number of Mehler functions that are a level of their own."""
+        """Number of Mehler functions that form a level of their own."""
         return int(self.degree) + (not self.remainder) - self.constant_level
 
     def _check_ratio(self) -> None:
-        """Refuse b and s whose series is numerically constant or does not end in time."""
+        """Raise if the kernel is numerically constant, or if its series needs too many terms."""
         series = MehlerSeries(float(self.b), float(self.s))
         given = f"got b={self.b!r}, s={self.s!r}"
         if not series.r > 1e-100:
@@ -141,9 +141,12 @@ class Gaussian(Basis):
         return FittedGaussian(scaler, self.constant_level, series, n_single, rotation)
 
     def _series_length(self, series: MehlerSeries, column: Column) -> int:
-        """Terms that the remainder needs on this column; no more than `MAX_TERMS` extra."""
+        """Return the number of series terms for this column, at most `MAX_TERMS` in the remainder.
+
+        Equal to ``_n_single`` if the remainder is negligible.
+        """
         first = self._n_single
-        # Two successive terms, since one alone may have its roots on the data.
+        # Use two successive terms, since all data may lie at roots of a single one.
         terms = series.terms(column.values, first + 2)[first:]
         smallest = float((terms**2 @ column.weights).sum())
         if smallest < _NEGLIGIBLE_TRACE:
@@ -173,10 +176,10 @@ class FittedGaussian(FittedBasis):
     ----------
     series : MehlerSeries
     n_single : int
-        Mehler functions that are a level each.
+        Number of Mehler functions that form a level of their own.
     rotation : ndarray of shape (T, r)
-        Orthonormal columns that compress the T next functions to the r columns of the last
-        level; without columns when there is no remainder.
+        Orthonormal columns that compress the next T functions to the r columns of the last
+        level; r = 0 if there is no remainder.
     """
 
     series: MehlerSeries
@@ -185,7 +188,7 @@ class FittedGaussian(FittedBasis):
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """Columns per level: one each, and the rank of the remainder last."""
+        """Columns per level: one each, except for the remainder, which has as many as its rank."""
         last = (self.rotation.shape[1],) if self.rotation.shape[1] else ()
         return (1,) * (self.constant_level + self.n_single) + last
 
@@ -204,7 +207,7 @@ class FittedGaussian(FittedBasis):
 def _rotation(
     series: MehlerSeries, column: Column, first: int, n_terms: int, tol: float
 ) -> FloatArray:
-    """Principal directions of terms first..n_terms-1 on the column, shape (n_terms - first, r)."""
+    """Return principal directions of terms first..n_terms-1, shape (n_terms - first, r)."""
     moment = np.zeros((n_terms - first, n_terms - first))
     for rows, terms in _term_blocks(series, column.values, n_terms):
         tail = terms[first:]
@@ -215,7 +218,7 @@ def _rotation(
 def _term_blocks(
     series: MehlerSeries, z: FloatArray, n_terms: int
 ) -> Iterator[tuple[slice, FloatArray]]:
-    """Terms of shape (n_terms, block) in blocks of rows, so that memory stays small."""
+    """Yield blocks of rows and their terms of shape (n_terms, block), to limit memory."""
     for begin in range(0, z.size, _BLOCK):
         rows = slice(begin, begin + _BLOCK)
         yield rows, series.terms(z[rows], n_terms)

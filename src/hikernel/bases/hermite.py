@@ -20,7 +20,7 @@ __all__ = ["FittedHermite", "Hermite"]
 class Hermite(Basis):
     """phi_j(x) = sqrt((a/2)^j / j!) H_j(x), j = 0..q, with the physicists' polynomials H_j.
 
-    x is standardised. As q grows the kernels sum to Mehler's kernel
+    x is standardised. As q grows, the sum of the kernels tends to Mehler's kernel
     (1 - a^2)^(-1/2) exp((2 a x z - a^2 (x^2 + z^2)) / (1 - a^2)).
 
     Parameters
@@ -28,11 +28,11 @@ class Hermite(Basis):
     degree : int, default 4
         Highest level q.
     a : float, default 0.5
-        In (0, 1): how slowly the levels decay.
+        In (0, 1); the larger, the slower the levels decay.
 
     Notes
     -----
-    A value that exceeds the largest float is infinite with the right sign, and never NaN.
+    A value beyond the largest float becomes infinite with the correct sign, never NaN.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class FittedHermite(FittedBasis):
         return as_levels(scaled_hermite(z, self.a, np.ones_like(z), self.degree + 1))
 
     def level_polynomial(self, level: int) -> FloatArray:
-        """Coefficients of a level in powers of the standardised column.
+        """Return the coefficients of a level in powers of the standardised column.
 
         >>> fitted = Hermite(degree=2).fit([1.0, 3.0])
         >>> fitted.level_polynomial(2) * np.sqrt(32.0)      # H_2(x) = 4 x^2 - 2
@@ -85,7 +85,7 @@ class FittedHermite(FittedBasis):
         """
         below, here = np.zeros(level + 1), np.eye(1, level + 1)[0]
         for j in range(level):
-            # The recurrence of scaled_hermite, on coefficients; multiplying by x shifts them.
+            # The recurrence of scaled_hermite for coefficients; multiplying by x shifts them.
             above = np.sqrt(2.0 * self.a / (j + 1)) * np.append(0.0, here[:-1])
             above -= self.a * np.sqrt(j / (j + 1)) * below
             below, here = here, above

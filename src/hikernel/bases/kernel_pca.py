@@ -29,8 +29,8 @@ class KernelPCA(Basis):
 
     Here u_j, of weighted norm one, are the eigenvectors of the training Gram matrix,
     sum_k w_k k(x_i, x_k) u_kj = lambda_j u_ij, with the weights summing to one and the
-    eigenvalues decreasing. Levels 0..q-1 are single directions and level q holds all that
-    remain, as one block; it is missing when nothing remains.
+    eigenvalues decreasing. Levels 0..q-1 are single directions. Level q holds all remaining
+    directions as one block; it does not exist if none remain.
 
     Parameters
     ----------
@@ -40,22 +40,23 @@ class KernelPCA(Basis):
     degree : int, default 4
         Highest level q.
     b : float, default 0.5
-        Of the named kernels; a callable takes no notice of it.
+        Parameter of the named kernels; not used with a callable.
     constant_level : bool, default False
-        Put a constant below: level 0 is one and levels 1..q-1 are the first directions. Without
-        it level 0 is the first direction, usually a bump.
+        Make level 0 the constant one, and levels 1..q-1 the first directions. If False, level 0
+        is the first direction, usually a bump.
     tol : float, default 1e-10
-        Trace of the kernel on the training rows that may be neglected, relative to it.
+        Fraction of the trace of the kernel on the training rows that may be neglected.
     max_rank : int, optional
-        Columns at most in the factor of the kernel; None means 1000. Rough kernels such as
-        "laplace" need as many as there are distinct values: raise ``tol`` to 1e-3 or so.
+        Largest number of columns in the factor of the kernel; None means 1000. Rough kernels such
+        as "laplace" need as many as there are distinct values: raise ``tol`` to 1e-3 or so.
     first_pivot : int, optional
-        Training row at which the factor starts; None takes the best.
+        Training row of the first pivot of the Cholesky factor; None takes the largest diagonal
+        entry.
 
     Notes
     -----
-    The n x n Gram matrix is never formed: a pivoted Cholesky factor with r columns comes first
-    and the eigenvectors are those of its r x r moment matrix.
+    The n x n Gram matrix is never formed. The kernel is first replaced by a pivoted Cholesky factor
+    with r columns; the directions are then eigenvectors of its r x r moment matrix.
 
     Examples
     --------
@@ -95,7 +96,7 @@ class KernelPCA(Basis):
         )
         z, w = column.values, column.weights
         start = None if self.first_pivot is None else column.index_of_row(self.first_pivot)
-        # Factor and truncation of the directions neglect half of the tolerance each.
+        # The factor and the truncation of directions may each neglect half of the tolerance.
         low_rank = pivoted_cholesky(kernel, z, w, 0.5 * self.tol, self.max_rank, start)
         if low_rank.rank == 0:
             raise ValueError(
@@ -111,7 +112,7 @@ class KernelPCA(Basis):
 
 @dataclass(frozen=True, eq=False)
 class FittedKernelPCA(FittedBasis):
-    """Directions of a low-rank feature map, one a level, the rest together.
+    """Directions of a low-rank feature map: one per level, the rest together in the last level.
 
     Parameters
     ----------
@@ -120,7 +121,7 @@ class FittedKernelPCA(FittedBasis):
     rotation : ndarray of shape (r, c)
         Principal directions, those of largest eigenvalue first.
     n_single : int
-        Directions that are a level of their own, if there are so many.
+        Largest number of directions that form a level of their own.
     """
 
     low_rank: LowRankMap
@@ -129,7 +130,7 @@ class FittedKernelPCA(FittedBasis):
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """Columns per level: one each, and the remaining directions last."""
+        """Columns per level: one each, except for the last, which has all remaining directions."""
         n_directions = int(self.rotation.shape[1])
         rest = n_directions - self.n_single
         single = self.constant_level + min(self.n_single, n_directions)

@@ -1,7 +1,7 @@
 """Finite feature maps for kernels without one: pivoted Cholesky and principal directions.
 
-One-variable kernels have tiny numerical rank, so a factor to ten digits has some tens of
-columns however many rows there are. No n x n matrix is ever formed.
+Smooth one-variable kernels have a small numerical rank: a factor with ten digits has some tens of
+columns for any number of rows. No n x n matrix is ever formed.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from hikernel.engines.protocol import FloatArray
 
 __all__ = ["LowRankMap", "LowRankWarning", "leading_directions", "pivoted_cholesky"]
 
-#: Columns at most when ``max_rank`` is None: more than any smooth kernel needs, and few enough
-#: that a rough kernel on a million rows ends in a warning and not in an exhausted machine.
+#: Largest number of columns if ``max_rank`` is None. More than any smooth kernel needs, and few
+#: enough that a rough kernel on a million rows gives a warning instead of filling the memory.
 DEFAULT_MAX_RANK = 1000
 
 _EPS = float(np.finfo(np.float64).eps)
-# Kernels are computed to some digits only; a violation of symmetry or positivity beyond half
-# of the digits is no rounding.
+# Kernel values have rounding errors. A larger relative violation of symmetry or positivity, beyond
+# half of the digits, is not rounding.
 _VIOLATION = _EPS**0.5
 _DIAGONAL_BLOCK = 64
 
 
 class LowRankWarning(UserWarning):
-    """A feature map is less precise than the tolerance that was asked for."""
+    """A feature map is less precise than the requested tolerance."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class LowRankMap:
     factor : ndarray of shape (r, r)
         Lower triangular L_pp.
     residual : float
-        Weighted trace that is left on the training points, relative to the whole.
+        Weighted trace of K - L L' on the training points, relative to that of K.
     """
 
     kernel: Kernel
@@ -62,10 +62,10 @@ class LowRankMap:
         return int(self.pivots.size)
 
     def transform(self, z: FloatArray) -> FloatArray:
-        """Feature map at ``z`` of shape (n,), an array of shape (n, r)."""
+        """Return the feature map at ``z`` of shape (n,), an array of shape (n, r)."""
         values = evaluate(self.kernel, self.pivots, z)
-        # Substitution, not an inverse: pivoting has made the diagonal of L_pp decrease, and
-        # each row is then solved to its own precision although L_pp is ill conditioned.
+        # Use substitution, not an inverse. L_pp is ill conditioned, but pivoting made its diagonal
+        # decrease, so substitution solves each row to its own precision.
         phi = solve_triangular(self.factor, values, lower=True, check_finite=False)
         return np.asarray(phi, dtype=np.float64).T
 
@@ -82,26 +82,27 @@ def pivoted_cholesky(
 
     Each step takes the point with the largest residual diagonal as pivot and evaluates one
     column of the kernel: O(m r) memory and O(m r^2) time for m distinct points and rank r.
-    The residual K - L L' is positive semidefinite, so the trace of it that is left bounds
-    every entry: |K - L L'|_ij^2 <= (K - L L')_ii (K - L L')_jj.
+    The residual K - L L' is positive semidefinite, so its diagonal bounds every entry:
+    |K - L L'|_ij^2 <= (K - L L')_ii (K - L L')_jj.
 
     Parameters
     ----------
     kernel : callable
         Symmetric and positive semidefinite; k(x, z) has shape (len(x), len(z)). If it has a
-        method ``diagonal(x)``, that gives k(x_i, x_i).
+        method ``diagonal(x)``, this must return the values k(x_i, x_i).
     x : ndarray of shape (n,)
-        Points, ties allowed: only distinct values count.
+        Points; only distinct values count.
     weights : ndarray of shape (n,)
-        Positive. They enter the trace; pivots are chosen without them.
+        Positive. They enter the trace, but not the choice of pivots.
     tol : float
-        Relative residual of the weighted trace at which to stop. Residuals below rounding
-        of the largest diagonal entry stop it too.
+        Stop when the weighted trace of the residual, relative to that of K, is at most ``tol``.
+        The factorisation also stops when all residuals are rounding errors of the largest
+        diagonal entry.
     max_rank : int, optional
-        Columns at most; None means 1000. Stopping here gives a `LowRankWarning`.
+        Largest number of columns; None means 1000. Stopping here gives a `LowRankWarning`.
     first_pivot : int, optional
-        Row of ``x`` to start from, as incomplete Cholesky codes do that start from row 0;
-        skipped if the kernel vanishes there. None takes the largest diagonal entry.
+        Row of ``x`` to use as first pivot; some incomplete Cholesky codes start from row 0. It
+        is not used if the kernel vanishes there. None takes the largest diagonal entry.
 
     Returns
     -------
@@ -110,12 +111,13 @@ def pivoted_cholesky(
 
     Notes
     -----
-    Why the map may be used on new points. A fitted function is f = sum_i alpha_i k(x_i, .),
-    over training points. When the residual vanishes on these, each k(x_i, .) is a combination
-    of the k(p, .), and then <phi(x_i), phi(z)> = k(x_i, p) k(p, p)^{-1} k(p, z) = k(x_i, z)
-    for *every* z, near or far: predictions are those of the full kernel. (Only values between
-    two new points, which no prediction uses, would differ.) With a residual d_i at x_i and
-    d_z <= k(z, z) at z the error is at most sqrt(d_i d_z).
+    The map may be used on new points, for this reason. A fitted function is
+    f = sum_i alpha_i k(x_i, .) over training points x_i. If the residual vanishes on these, each
+    k(x_i, .) is a linear combination of the k(p, .), and then
+    <phi(x_i), phi(z)> = k(x_i, p) k(p, p)^{-1} k(p, z) = k(x_i, z) for *every* z, near or far.
+    Predictions are therefore those of the full kernel. (Only values between two new points may
+    differ, and no prediction uses them.) With a residual d_i at x_i and d_z <= k(z, z) at z, the
+    error is at most sqrt(d_i d_z).
 
     Examples
     --------
@@ -180,7 +182,7 @@ def pivoted_cholesky(
 
 
 def leading_directions(moment: FloatArray, tol: float) -> tuple[FloatArray, float]:
-    """Fewest eigenvectors V with trace(M) - trace(V' M V) <= tol trace(M), largest first.
+    """Return the fewest eigenvectors V with trace(M) - trace(V' M V) <= tol trace(M).
 
     Parameters
     ----------
@@ -192,13 +194,14 @@ def leading_directions(moment: FloatArray, tol: float) -> tuple[FloatArray, floa
     Returns
     -------
     directions : ndarray of shape (r, c)
-        Orthonormal columns. Signs are fixed: the entry of largest magnitude is positive.
+        Orthonormal columns, in decreasing order of the eigenvalues. Signs are fixed: the entry of
+        largest magnitude is positive.
     neglected : float
-        Relative trace of the directions left out.
+        Relative trace of the neglected directions.
     """
     eigenvalues, vectors = np.linalg.eigh(moment)
     eigenvalues = np.maximum(eigenvalues[::-1], 0.0)
-    # tails[c] = trace left out when c directions are kept; summed from the small end.
+    # tails[c] is the trace neglected when c directions are kept, summed from the smallest up.
     tails = np.append(np.cumsum(eigenvalues[::-1])[::-1], 0.0)
     if tails[0] == 0.0:
         return np.empty((moment.shape[0], 0)), 0.0
@@ -210,7 +213,7 @@ def leading_directions(moment: FloatArray, tol: float) -> tuple[FloatArray, floa
 
 
 def evaluate(kernel: Kernel, x: FloatArray, z: FloatArray) -> FloatArray:
-    """Evaluate k(x, z) in float64 and check shape and finiteness, as the kernel may be a user's."""
+    """Return k(x, z) in float64; check shape and finiteness, since users may supply the kernel."""
     try:
         values = np.asarray(kernel(x, z), dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -232,7 +235,7 @@ def evaluate(kernel: Kernel, x: FloatArray, z: FloatArray) -> FloatArray:
 
 
 def _diagonal(kernel: Kernel, x: FloatArray) -> FloatArray:
-    """k(x_i, x_i); from small blocks when the kernel does not offer it."""
+    """Return k(x_i, x_i), from small blocks if the kernel has no method ``diagonal``."""
     method = cast("Callable[[FloatArray], FloatArray] | None", getattr(kernel, "diagonal", None))
     if method is not None:
         values = np.asarray(method(x), dtype=np.float64)
@@ -267,8 +270,8 @@ def _check_symmetric(
 ) -> None:
     """Raise unless the new residual row vanishes at old pivots and agrees with the diagonal.
 
-    What is subtracted at an old pivot came from k(old, new), so a mismatch is a k(new, old)
-    that differs from it.
+    The value subtracted at an old pivot was computed from k(old, new). If the row does not vanish
+    there, k(new, old) differs from k(old, new).
     """
     worst = max(float(np.abs(row[chosen]).max(initial=0.0)), abs(row[pivot] - residual[pivot]))
     if worst > _VIOLATION * scale:

@@ -15,15 +15,16 @@ from hikernel.engines.protocol import FloatArray
 
 __all__ = ["FittedOrthonormalPolynomial", "OrthonormalPolynomial"]
 
-# A new level whose part orthogonal to the levels below is smaller than this, relative to
-# x p_j itself, would be mostly amplified rounding, and the recurrence stops there.
+# The recurrence stops when the part of x p_j orthogonal to the levels below is at most this small
+# relative to x p_j. The new level would be mostly amplified rounding error.
 RELATIVE_NORM = 1e-8
-# A projection this small beside the new level changes it by no more than rounding does, and is
-# left out: of ordinary columns the second pass, and of symmetric ones every other projection.
+# A projection this small relative to x p_j changes it by no more than rounding, and is skipped.
+# For ordinary columns this skips the second pass, for symmetric ones every other projection.
 ROUNDED_ZERO = 16.0 * float(np.finfo(np.float64).eps)
-# A level has variance one; beyond this its powers cancel too many digits to be worth writing.
+# Levels have variance one. If the absolute terms of a level, written in powers, add up to more than
+# this, too many digits cancel and the level is not written in powers.
 LARGEST_LOSS = 1e6
-# "Twice is enough": a second Gram-Schmidt pass brings orthogonality to rounding.
+# "Twice is enough": after a second Gram-Schmidt pass, levels are orthogonal up to rounding.
 PASSES = 2
 
 
@@ -31,25 +32,25 @@ PASSES = 2
 class OrthonormalPolynomial(Basis):
     """sum_i w_i p_j(x_i) p_k(x_i) = 1[j = k], p_j of degree j, for the training rows x_i.
 
-    Level 0 is one, level 1 the standardised column, and every level above 0 has mean zero and
-    variance one, so that terms of different degree compare and descendant sums stay small.
-    Outside the range of the training data the levels keep the values they have at its ends:
-    there is nothing to learn from beyond it, and products of powers explode there.
+    Level 0 is one and level 1 is the standardised column. Every level above 0 has mean zero and
+    variance one, so that terms of different degree are comparable and descendant sums stay small.
+    Outside the range of the training data the levels keep the values they have at its ends: there
+    is no data beyond, and products of powers would explode.
 
     Parameters
     ----------
     degree : int, default 4
-        Highest degree q. A column with m distinct values has at most m - 1 levels above 0;
-        fewer when its values are so nearly tied that a level would be rounding (the part of
-        x p_j orthogonal to the levels below is less than 1e-8 of x p_j).
+        Highest degree q. A column with m distinct values has at most m - 1 levels above 0. It has
+        fewer if some values are so close that a level would be rounding error (the part of x p_j
+        orthogonal to the levels below is less than 1e-8 of x p_j).
 
     Notes
     -----
     The three-term (Stieltjes) recurrence b_{j+1} p_{j+1} = (x - a_j) p_j - b_j p_{j-1} loses
-    orthogonality once a far value of the column is nearly a root of some p_j: to 1e-6 at degree
-    8 under a lognormal tail, and wholly at degree 4 with one wild value (1e6 among a thousand
-    standard normal ones). Hence x p_j is orthogonalised against all levels below, twice, and the
-    coefficients of both passes are kept. New points run through exactly these operations, so
+    orthogonality if an extreme value of the column is nearly a root of some p_j: down to 1e-6 at
+    degree 8 with a lognormal tail, and completely at degree 4 with one extreme value (1e6 among a
+    thousand standard normal ones). Hence x p_j is orthogonalised against all levels below, twice,
+    and the coefficients of both passes are kept. ``transform`` repeats exactly these operations, so
     that training rows get exactly the values that were orthogonalised.
 
     Examples
@@ -96,7 +97,7 @@ class OrthonormalPolynomial(Basis):
 
 @dataclass(frozen=True, eq=False)
 class FittedOrthonormalPolynomial(FittedBasis):
-    """p_{j+1} = (x p_j - sum_{i <= j} c_ji p_i) / b_j, evaluated as it was fitted.
+    """p_{j+1} = (x p_j - sum_{i <= j} c_ji p_i) / b_j, evaluated by the operations of the fit.
 
     Parameters
     ----------
@@ -106,7 +107,7 @@ class FittedOrthonormalPolynomial(FittedBasis):
     norms : ndarray of shape (q,)
         The b_j.
     low, high : float
-        Range of the training column, standardised; points beyond it count as its ends.
+        Range of the training column, standardised; points are clipped to it.
     """
 
     projections: FloatArray
@@ -131,26 +132,26 @@ class FittedOrthonormalPolynomial(FittedBasis):
         return as_levels(levels)
 
     def argument(self, x: ArrayLike) -> FloatArray:
-        """Return x standardised and within the range of the training data, shape (n,)."""
+        """Return x standardised and clipped to the range of the training data, shape (n,)."""
         return np.clip(super().argument(x), self.low, self.high)
 
     @property
     def domain(self) -> tuple[float, float]:
-        """Range of the training column."""
+        """Range of the training column, in its units."""
         center, scale = self.scaler.center, self.scaler.scale
         return center + scale * self.low, center + scale * self.high
 
     def up_to(self, level: int) -> FittedOrthonormalPolynomial:
-        """Return the levels 0 to ``level``."""
+        """Return the basis with levels 0 to ``level`` only."""
         shorter = self.projections[:level, :, :level]
         return replace(self, projections=shorter, norms=self.norms[:level])
 
     def level_polynomial(self, level: int) -> FloatArray | None:
-        """Coefficients of a level in powers of the standardised column, or None.
+        """Return the coefficients of a level in powers of the standardised column, or None.
 
-        None where the powers would cancel more than six digits, as they do from degree 3 or so
-        when a few values lie far from all others. The roots of the highest polynomial, which
-        spread over the training values, are where the cancellation is measured.
+        None if the powers would cancel more than six digits. This happens from about degree 3 on
+        if a few values lie far from all others. The cancellation is measured at the roots of the
+        highest polynomial, which are spread over the training values.
 
         >>> fitted = OrthonormalPolynomial(degree=2).fit([-1.0, 0.0, 1.0])
         >>> fitted.level_polynomial(2) / np.sqrt(2.0)       # (x^2 - 1) / sqrt(1/2)
@@ -171,8 +172,8 @@ class FittedOrthonormalPolynomial(FittedBasis):
 def _remove(candidate: FloatArray, levels: FloatArray, coefficients: FloatArray) -> None:
     """Subtract sum_i coefficients[i] levels[i] from the candidate in place.
 
-    One level at a time and not as a matrix product: elementwise operations round the same way
-    whatever the number of points, and fit and transform must round the same way.
+    Levels are subtracted one at a time, not by a matrix product. Fit and transform must round
+    alike, and the rounding of elementwise operations does not depend on the number of points.
     """
     for coefficient, level in zip(coefficients, levels, strict=False):
         if coefficient != 0.0:

@@ -20,8 +20,8 @@ __all__ = ["FittedPolynomial", "Polynomial"]
 class Polynomial(Basis):
     """phi_j(x) = sqrt(binom(q, j)) x^j, j = 0..q; the kernels sum to (1 + x z)^q.
 
-    x is standardised. A column with fewer than q + 1 distinct values keeps all its levels,
-    which are then linearly dependent; the penalty copes with that.
+    x is standardised. A column with fewer than q + 1 distinct values keeps all levels, which are
+    then linearly dependent; the penalty handles this.
 
     Parameters
     ----------
@@ -30,8 +30,8 @@ class Polynomial(Basis):
 
     Notes
     -----
-    A power that exceeds the largest float is infinite with the right sign (for q = 4, points
-    about 1e77 standard deviations away), and never NaN.
+    A power beyond the largest float becomes infinite with the correct sign, never NaN. For q = 4
+    this happens at points about 1e77 standard deviations away.
 
     Examples
     --------
@@ -71,7 +71,10 @@ class FittedPolynomial(FittedBasis):
         return as_levels(binomial_powers(z, self.degree))
 
     def level_polynomial(self, level: int) -> FloatArray:
-        """Coefficients of a level in powers of the standardised column: one power alone."""
+        """Return the coefficients of a level in powers of the standardised column.
+
+        Only the last one, of the power ``level``, is not zero.
+        """
         coefficients = np.zeros(level + 1)
         coefficients[level] = binomial_powers(np.ones(1), self.degree)[level, 0]
         return coefficients

@@ -17,27 +17,28 @@ from hikernel.engines.protocol import FloatArray
 __all__ = ["FittedRankPolynomial", "RankPolynomial"]
 
 MAX_KNOTS = 1024
-"""Points of the column at which the levels are kept."""
+"""Largest number of values of the column at which the levels are stored."""
 
 
 @dataclass(frozen=True)
 class RankPolynomial(Basis):
     """Polynomials orthonormal in u(x), the share of training rows below x, and bounded.
 
-    u is the weighted distribution function (ties at their middle). Level j is scaled down where it
-    exceeds ``bound`` in magnitude on the training rows; between training values it is linear,
-    beyond them constant, so that the bound holds everywhere (the polynomial itself may leave it
-    in gaps without training rows). Products of levels then stay below the product of their
-    weights, however heavy the tails or rare the values of the columns: with orthonormal
-    polynomials a row that is far out in several columns has products larger than all others
-    together, and deep terms that fit that row alone.
+    u is the weighted distribution function, where tied rows count half. A level that exceeds
+    ``bound`` in magnitude on the training rows is scaled down as a whole. Levels are linear between
+    training values (at most 1024 of them) and constant beyond, so the bound holds everywhere. (The
+    polynomial itself may exceed it in gaps without training rows.)
+
+    Products of levels then stay below the product of their weights, even with heavy tails or rare
+    values. With orthonormal polynomials, a row that is extreme in several columns has products
+    larger than those of all other rows together, and deep terms fit that row alone.
 
     Parameters
     ----------
     degree : int, default 4
         Highest degree q. A column with m distinct values has at most m - 1 levels above 0.
     bound : float, default 2.0
-        Largest magnitude of a level; the weight base of the graph or less.
+        Largest magnitude of a level. It should be at most the weight base of the graph.
 
     Examples
     --------
@@ -71,15 +72,15 @@ class RankPolynomial(Basis):
 class FittedRankPolynomial(FittedBasis):
     """Levels that are linear between knots and constant beyond the outer ones.
 
-    With two knots, as of a column of zeros and ones, level 1 is c_0 + c_1 t with t the
-    standardised column clipped to the knots, and a formula writes it out.
+    With two knots, as for a column of zeros and ones, level 1 is c_0 + c_1 t, where t is the
+    standardised column clipped to the knots. A formula then writes it out.
 
     Parameters
     ----------
     knots : ndarray of shape (m,)
         Standardised points in increasing order.
     heights : ndarray of shape (m, q)
-        The levels above 0 there.
+        Values of the levels above 0 at the knots.
     """
 
     knots: FloatArray
@@ -91,11 +92,11 @@ class FittedRankPolynomial(FittedBasis):
         return (1,) * (int(self.heights.shape[1]) + 1)
 
     def up_to(self, level: int) -> FittedRankPolynomial:
-        """Return the levels 0 to ``level``."""
+        """Return the basis with levels 0 to ``level`` only."""
         return replace(self, heights=self.heights[:, :level])
 
     def argument(self, x: ArrayLike) -> FloatArray:
-        """Return x standardised, shape (n,), and between the knots where there are two."""
+        """Return x standardised, shape (n,); clipped to the knots if there are exactly two."""
         z = super().argument(x)
         return np.clip(z, self.knots[0], self.knots[1]) if self._linear else z
 
@@ -106,11 +107,11 @@ class FittedRankPolynomial(FittedBasis):
 
     @property
     def domain(self) -> tuple[float, float] | None:
-        """The two values of a column that has no others, or None."""
+        """The two values of a column with exactly two distinct values, otherwise None."""
         return (float(self.points[0]), float(self.points[1])) if self._linear else None
 
     def level_polynomial(self, level: int) -> FloatArray | None:
-        """Coefficients of a level in powers of the standardised column; None for three knots on.
+        """Return the coefficients of a level in powers of `argument`; None for 3 or more knots.
 
         >>> fitted = RankPolynomial(degree=1).fit([0.0, 0.0, 0.0, 1.0])
         >>> fitted.level_polynomial(1).round(3) + 0.0       # sqrt(3) is within the bound
@@ -123,13 +124,13 @@ class FittedRankPolynomial(FittedBasis):
         (left, right), (low, high) = self.knots, self.heights[:, level - 1]
         slope = (high - low) / (right - left)
         constant = (low * right - high * left) / (right - left)
-        # The mean of a level is zero, but for rounding, which no formula should show.
+        # A level has mean zero up to rounding, which a formula should not show.
         rounding = 16.0 * np.finfo(np.float64).eps * max(abs(low), abs(high))
         return np.array([constant if abs(constant) > rounding else 0.0, slope])
 
     @property
     def _linear(self) -> bool:
-        """Whether levels are linear functions of the clipped column."""
+        """Whether the levels are linear functions of the clipped column."""
         return self.knots.size == 2
 
     def _levels(self, z: FloatArray) -> list[FloatArray]:

@@ -1,8 +1,9 @@
 """Recurrences that evaluate scaled powers and Hermite polynomials without factorials.
 
-Values are arrays of shape (terms, n), one contiguous row a term. Points beyond ``FAR`` need
-care: there a term overflows honestly to infinity, and the recurrence would next subtract
-infinities. At such points all but the leading power is far below rounding, so it is dropped.
+Values are arrays of shape (terms, n), with one contiguous row per term. Points beyond ``FAR`` need
+care: there a term may overflow to infinity, and the next step of the recurrence would subtract
+infinities. At such points all lower powers are far below the rounding error of the leading one, so
+they are dropped.
 """
 
 from __future__ import annotations
@@ -14,18 +15,20 @@ from hikernel.engines.protocol import FloatArray
 
 __all__ = ["binomial_powers", "far_points", "scaled_hermite"]
 
-# Standardised points, and so roots of the polynomials, are below about sqrt(n); at 1e30 the
-# lower-order terms are smaller than the leading one by far more than a rounding.
+# Standardised points, and so the roots of the polynomials, are below about sqrt(n). At 1e30 the
+# lower-order terms are far below the rounding error of the leading one.
 FAR = 1e30
 
 
 def far_points(z: FloatArray) -> NDArray[np.bool_]:
-    """Where only the leading power of a polynomial counts."""
+    """Return a mask of the points at which only the leading power of a polynomial matters."""
     return np.abs(z) > FAR
 
 
 def binomial_powers(z: FloatArray, degree: int) -> FloatArray:
-    """phi_j(z) = sqrt(binom(q, j)) z^j for j = 0..q, so that sum_j phi_j(x) phi_j(z) = (1 + xz)^q.
+    """Return phi_j(z) = sqrt(binom(q, j)) z^j for j = 0..q.
+
+    Then sum_j phi_j(x) phi_j(z) = (1 + xz)^q.
 
     Parameters
     ----------
@@ -46,13 +49,13 @@ def binomial_powers(z: FloatArray, degree: int) -> FloatArray:
 
 
 def scaled_hermite(t: FloatArray, ratio: float, start: FloatArray, n_terms: int) -> FloatArray:
-    """phi_j(t) = start(t) sqrt(ratio^j / (2^j j!)) H_j(t) for j = 0..n_terms-1.
+    """Return phi_j(t) = start(t) sqrt(ratio^j / (2^j j!)) H_j(t) for j = 0..n_terms-1.
 
     With H_{j+1} = 2t H_j - 2j H_{j-1} (physicists' polynomials) the normalised recurrence is
 
         phi_{j+1} = t sqrt(2 ratio / (j + 1)) phi_j - ratio sqrt(j / (j + 1)) phi_{j-1}.
 
-    ``start`` carries an exponential where there is one; a start of zero gives zeros.
+    ``start`` may hold an exponential factor. Where it is zero, all terms are zero.
 
     Parameters
     ----------
@@ -71,7 +74,7 @@ def scaled_hermite(t: FloatArray, ratio: float, start: FloatArray, n_terms: int)
     far = far_points(t)
     with np.errstate(over="ignore", under="ignore"):
         for j in range(n_terms - 1):
-            # t * phi_j first: zero times a large t stays zero.
+            # Multiply t * phi_j first: zero times a large t stays zero.
             terms[j + 1] = (t * terms[j]) * np.sqrt(2.0 * ratio / (j + 1))
             if j > 0:
                 back = terms[j - 1] * (ratio * np.sqrt(j / (j + 1)))

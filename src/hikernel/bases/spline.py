@@ -16,8 +16,8 @@ from hikernel.engines.protocol import FloatArray
 
 __all__ = ["FittedSpline", "Spline"]
 
-# The spline is linear beyond the data, so level 2 can be finite everywhere; points beyond this
-# many standard deviations are moved here, since 3M - m would overflow not much further out.
+# Level 2 is evaluated at points clipped to this many standard deviations. It is then finite
+# everywhere, since m^2 (3M - m) is at most 2e300.
 _REACH = 1e100
 
 
@@ -31,17 +31,17 @@ class Spline(Basis):
     Parameters
     ----------
     tol : float, default 1e-4
-        Trace of k_2 on the training rows that may be neglected, relative to it. The kernel is
-        not smooth on its diagonal, so that the trace left after r columns falls like r^-3 only:
-        on normal data 1e-4 takes 34 columns, 1e-6 takes 139 and 1e-10 one per distinct value
-        up to thousands, where smooth kernels get by with twenty. Products of levels multiply
-        their columns, hence the coarser default than elsewhere; the function is then a cubic
-        spline with some 34 well spread knots.
+        Fraction of the trace of k_2 on the training rows that may be neglected. The kernel is not
+        smooth on its diagonal, so the trace left after r columns falls only like r^-3. On normal
+        data 1e-4 takes 34 columns, 1e-6 takes 139, and 1e-10 takes one per distinct value up to
+        thousands, where smooth kernels need about twenty. Products of levels multiply their numbers
+        of columns, hence the coarser default than for other bases. The function is then a cubic
+        spline with about 34 well spread knots.
     max_rank : int, optional
-        Columns at most for level 2; None means 1000.
+        Largest number of columns of level 2; None means 1000.
     first_pivot : int, optional
-        Training row at which the factor starts; None takes the best. ``first_pivot=0,
-        tol=1e-3`` gives the factors of the MATLAB toolbox.
+        Training row of the first pivot of the Cholesky factor; None takes the largest diagonal
+        entry. ``first_pivot=0, tol=1e-3`` gives the factors of the MATLAB toolbox.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class FittedSpline(FittedBasis):
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """Columns per level: one, one, and the rank of the kernel."""
+        """Columns per level: one for levels 0 and 1, the rank of the kernel for level 2."""
         return (1, 1, self.low_rank.rank)
 
     def _levels(self, z: FloatArray) -> list[FloatArray]:
@@ -89,5 +89,5 @@ class FittedSpline(FittedBasis):
         return [np.ones((z.size, 1)), z[:, np.newaxis], self.low_rank.transform(within)]
 
     def level_polynomial(self, level: int) -> FloatArray | None:
-        """Level 1 is the standardised column; level 2 is no polynomial."""
+        """Return (0, 1) for level 1, which is the standardised column; None for other levels."""
         return np.array([0.0, 1.0]) if level == 1 else None

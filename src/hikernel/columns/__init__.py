@@ -1,8 +1,8 @@
-"""Columns: a table as its user has it, and the graph that its columns span.
+"""From a table of the user to the graph of all products of functions of its columns.
 
-``reading`` takes the columns out of frames and arrays, ``kinds`` tells numbers from categories and
-encodes both, ``table`` keeps how that was done, ``choices`` gives every column a basis, ``grid``
-makes a graph of them.
+``reading`` extracts the columns of frames and arrays, ``kinds`` distinguishes numbers from
+categories and encodes both, ``table`` stores the encoding for new tables, ``choices`` selects a
+basis for every column, and ``column_grid`` builds the graph.
 """
 
 from hikernel.columns.choices import BasisChoice, choose_bases

@@ -1,4 +1,4 @@
-"""Which basis each column of a table gets, and why."""
+"""The choice of a basis for each column of a table, with a reason."""
 
 from __future__ import annotations
 
@@ -24,18 +24,19 @@ from hikernel.engines.protocol import FloatArray
 __all__ = ["BasisChoice", "choose_bases"]
 
 _MOST_CATEGORIES = 100
-"""Categories of a column beyond which the user has to ask for them."""
+"""Largest number of categories accepted unless the user names the column in ``basis``."""
 _SKEWED = (0.5, 1.0)
 _HEAVY = (1.0, 2.0)
-"""Skewness and excess kurtosis of a column of numbers from which its powers rest on few rows, with
-many distinct values and with few."""
+"""Limits on |skewness| and excess kurtosis of a column of numbers, above which few rows dominate
+its powers: with many distinct values, and with few."""
 _CHANCE = 3.0
-"""Standard errors of both that chance explains: sqrt(6/m) and sqrt(24/m) for normal columns of m
-distinct values (rows would not do: a weight of two must count as two equal rows do)."""
+"""Number of standard errors of skewness and kurtosis that chance may explain. The standard errors
+are sqrt(6/m) and sqrt(24/m) for normal columns of m distinct values. (m is not the number of rows,
+because a row of weight two must count like two equal rows.)"""
 _SPIKED = 3.0
-"""Excess kurtosis that is left after asinh, as of columns that are nearly always zero."""
+"""Largest excess kurtosis after asinh. Columns that are nearly always zero exceed it."""
 _ONE_LEVEL = RankPolynomial(degree=1)
-"""The basis of columns with two values."""
+"""The basis of columns with at most two values."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,10 @@ class BasisChoice:
     basis : Basis
         The basis, not yet fitted.
     why : str
-        The reason in a few words.
+        The reason for the choice, in a few words.
     fixed : bool
-        Whether its degree is its own: it was given as an object, or the column has two values.
+        Whether the degree must not change: the basis was given as an object, or the column has at
+        most two values.
     """
 
     basis: Basis
@@ -57,7 +59,7 @@ class BasisChoice:
     fixed: bool = False
 
     def with_more_levels(self, extra: int) -> Basis:
-        """Return the basis with a higher degree, unless it is fixed or has none."""
+        """Return the basis with its degree raised by ``extra``, unless it is fixed or has none."""
         degree = getattr(self.basis, "degree", None)
         if degree is None or self.fixed:
             return self.basis
@@ -67,31 +69,31 @@ class BasisChoice:
 def choose_bases(
     spec: Any, degree: int, table: ColumnTable, X: FloatArray, weights: FloatArray
 ) -> list[BasisChoice]:
-    """Return one basis per column of the matrix of a table.
+    """Return one basis choice per column of the matrix of a table.
 
-    Columns of numbers that are left to "auto" get orthonormal polynomials where their
-    distribution allows it, polynomials of asinh where they are skewed or heavy-tailed, and
-    bounded polynomials of the rank where even these would rest on a few rows.
+    With "auto", columns of numbers get orthonormal polynomials unless they are skewed or
+    heavy-tailed. In that case they get polynomials of asinh, or bounded polynomials of the rank if
+    a few rows would dominate even polynomials of asinh.
 
     Parameters
     ----------
     spec : str, Basis, or mapping
         A name or object for all columns of numbers, or a mapping from column names or positions
-        to names or objects; columns that a mapping leaves out get "auto".
+        to names or objects. Columns that are not in the mapping get "auto".
     degree : int
-        Degree of the bases that are given by name.
+        Degree of the bases that are given by name or chosen by "auto".
     table : ColumnTable
         Names and kinds of the columns.
     X : ndarray of shape (n, p)
         The matrix of the table.
     weights : ndarray of shape (n,)
-        Zero or positive.
+        Weights of the rows, zero or positive.
 
     Raises
     ------
     ValueError
-        For bases and columns that are not known, for a basis of numbers on a column of
-        categories, and for a column of very many categories that ``spec`` does not name.
+        For unknown bases and columns, for a basis of numbers on a column of categories, and for a
+        column of more than 100 categories that ``spec`` does not name.
     """
     given = _given(spec, degree, table) if isinstance(spec, Mapping) else {}
     numbers = "auto" if isinstance(spec, Mapping) else spec
@@ -110,12 +112,12 @@ def _is_auto(spec: object) -> bool:
 
 
 def _as_given(spec: Any, degree: int) -> BasisChoice:
-    """Return the choice of a user: a name, or an object with a degree of its own."""
+    """Return the choice for a basis given by the user, by name or as an object."""
     return BasisChoice(make_basis(spec, degree), "given by basis=", isinstance(spec, Basis))
 
 
 def _of_distribution(x: FloatArray, weights: FloatArray, degree: int) -> BasisChoice:
-    """Return the basis of a column of numbers."""
+    """Return the choice of "auto" for a column of numbers, from its distribution."""
     column = Column.from_rows(x, weights)
     if column.values.size <= 2:
         return BasisChoice(_ONE_LEVEL, "number with two values: one bounded level", True)
@@ -134,15 +136,15 @@ def _of_distribution(x: FloatArray, weights: FloatArray, degree: int) -> BasisCh
 
 
 def _moments(fitted: FittedBasis, column: Column) -> tuple[float, float]:
-    """Return skewness and excess kurtosis of level 1, which is of mean zero and variance one."""
-    if fitted.max_level == 0:  # constant, but for rounding
+    """Return skewness and excess kurtosis of level 1, which has mean zero and variance one."""
+    if fitted.max_level == 0:  # constant up to rounding
         return 0.0, 0.0
     t = fitted.transform(column.values)[1][:, 0]
     return float(column.weights @ t**3), float(column.weights @ t**4) - 3.0
 
 
 def _of_kind(m: int, table: ColumnTable) -> BasisChoice | None:
-    """Return the basis of a column that is not of numbers, and None for one of numbers."""
+    """Return the choice for column m of the matrix, or None if it is a column of numbers."""
     if m >= table.n_features_in:
         return BasisChoice(_ONE_LEVEL, "marks missing values: one bounded level", True)
     if table.kinds[m] == "boolean":
@@ -162,7 +164,7 @@ def _of_kind(m: int, table: ColumnTable) -> BasisChoice | None:
 
 
 def _given(spec: Mapping[Any, Any], degree: int, table: ColumnTable) -> dict[int, BasisChoice]:
-    """Return the bases that a mapping names, by column of the matrix."""
+    """Return the choices for the columns that a mapping names, by their position in the matrix."""
     position = {name: m for m, name in enumerate(table.names)}
     given: dict[int, BasisChoice] = {}
     for key, value in spec.items():
@@ -190,7 +192,7 @@ def _given(spec: Mapping[Any, Any], degree: int, table: ColumnTable) -> dict[int
 
 
 def _check_categories(m: int, table: ColumnTable, basis: Basis) -> None:
-    """Raise where a basis of numbers is given to a column of categories, which are none."""
+    """Raise if a basis of numbers is given to a column of categories."""
     categories = table.categories[m]
     if categories is None or isinstance(basis, Categorical):
         return

@@ -1,7 +1,7 @@
 """The columns of a table as a graph: all products of the levels of their bases.
 
-``ColumnGrid`` is a graph like any other: it reads the table of a user, fits a basis to every column
-and lays out the rows. ``ColumnDesign`` is what comes out, for training rows and new ones.
+``ColumnGrid`` is a graph source like the others: it reads the table of a user and fits a basis to
+every column. The result is a ``ColumnDesign``, which works on training rows and new rows.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 __all__ = ["ColumnDesign", "ColumnGrid"]
 
 _CHUNK_NUMBERS = 2**21
-"""Numbers that a thread holds at a time while predicting: 16 MiB. With smaller chunks the threads
-spend their time waiting for the interpreter."""
+"""Number of floats that a thread holds at a time while predicting: 16 MiB. With smaller chunks the
+threads spend their time waiting for the interpreter."""
 
 _MORE_LEVELS = 2
-"""Degrees by which a refit on the selected variables goes beyond the search."""
+"""Increase of the degree in a refit on the selected variables, relative to the search."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class ColumnGrid:
     basis, degree, categorical, max_order, weight_base, root_weight, engine
         As for :class:`~hikernel.HKLRegressor`.
     owner : str
-        The estimator that messages name.
+        Name of the estimator in error messages and warnings.
     """
 
     basis: Any = "auto"
@@ -74,7 +74,7 @@ class ColumnGrid:
         choose_engine(self.engine)
 
     def read(self, X: Any) -> TableRows:
-        """Read and encode a table.
+        """Read and encode the training table.
 
         Raises
         ------
@@ -92,18 +92,18 @@ class ColumnGrid:
         return TableRows.read(raw, self.categorical)
 
     def fit(self, rows: TableRows, weights: FloatArray) -> ColumnDesign:
-        """Choose a basis for every column and fit it.
+        """Choose a basis for every column, fit it, and return the design.
 
         Raises
         ------
         ValueError
-            For bases and columns that are not known or do not go together.
+            For unknown bases and columns, and for a basis that does not suit its column.
         """
         table, matrix = rows.table, rows.matrix
         choices = choose_bases(self.basis, self.degree, table, matrix, weights)
-        # A basis may name a row (``first_pivot``), by its number in the table.
+        # Fit on all rows that were read, since ``first_pivot`` of a basis is a row of the table.
         every = rows.weights(weights)
-        # Fitting is all short vector products, which threads only slow down.
+        # Fitting consists of short vector products, which BLAS threads only slow down.
         with one_blas_thread():
             bases = tuple(
                 choice.basis.fit(rows.column(m), every) for m, choice in enumerate(choices)
@@ -125,24 +125,24 @@ class ColumnGrid:
 
 @dataclass(frozen=True)
 class ColumnDesign(Design):
-    """Fitted bases of all columns, with the table they belong to.
+    """Fitted bases of all columns, with the encoding of the table and the grid of levels.
 
     Attributes
     ----------
     table : ColumnTable
-        How a table of the user becomes a matrix.
+        The encoding of tables as matrices.
     bases : tuple of FittedBasis
         One per column of the matrix.
     grid : Grid
         Levels and weights.
     notes : tuple of (str, str)
-        Name of the basis of every column, and why it has this basis.
+        For every column, the name of its basis and the reason for the choice.
     owner : str
-        The estimator that messages name.
+        Name of the estimator in error messages and warnings.
     source : ColumnGrid or None
-        What was fitted; None for a model from a file.
+        The graph source that was fitted; None for a model from a file.
     choices : tuple of BasisChoice
-        The bases before they were fitted; none for a model from a file.
+        The bases before they were fitted; empty for a model from a file.
     """
 
     table: ColumnTable
@@ -155,7 +155,7 @@ class ColumnDesign(Design):
 
     @property
     def graph(self) -> Grid:
-        """Structure and weights."""
+        """Structure and weights of the graph."""
         return self.grid
 
     @property
@@ -164,11 +164,11 @@ class ColumnDesign(Design):
         return self.table.names
 
     def training_rows(self, rows: TableRows) -> FloatArray:
-        """Return the matrix of the training table."""
+        """Return the matrix of the training rows."""
         return rows.matrix
 
     def read(self, X: Any) -> FloatArray:
-        """Return the matrix of new rows, and warn where only one of the tables has column names."""
+        """Return the matrix of new rows; warn if only one of the two tables has column names."""
         raw, table = read_table(X), self.table
         if (table.feature_names_in is None) != (raw.names is None):
             warnings.warn(
@@ -180,7 +180,8 @@ class ColumnDesign(Design):
                 stacklevel=outside_level(),
             )
         named = table.feature_names_in is not None and raw.names is not None
-        # Names that differ say more than their number does, so that they come first.
+        # With names on both sides, transform checks them first: different names tell the user more
+        # than a different number of columns.
         if not named and len(raw.columns) != table.n_features_in:
             raise ValueError(
                 f"X has {len(raw.columns)} features, but {self.owner} is expecting "
@@ -196,12 +197,12 @@ class ColumnDesign(Design):
         Parameters
         ----------
         rows : ndarray of shape (n, p)
-            The columns the bases were fitted to, old or new rows.
+            Matrix of training or new rows, with the columns that the bases were fitted to.
         weights : ndarray of shape (n,)
             Positive weights.
         variables : iterable of int, optional
-            Variables whose levels are needed; the others keep level 0 only, and may not
-            appear in a node. All by default.
+            Variables whose levels are needed, all by default. The others keep level 0 only and must
+            not appear in a node.
         """
         wanted = set(range(len(self.bases))) if variables is None else set(variables)
         constant = [basis.constant_level for basis in self.bases]
@@ -222,7 +223,7 @@ class ColumnDesign(Design):
         return make(widths, levels(), weights, constant)
 
     def predict(self, nodes: Sequence[Node], coef: FloatArray, rows: FloatArray) -> FloatArray:
-        """Return sum_w <coef_w, Phi_w(x)> for rows, in threads over chunks.
+        """Return sum_w <coef_w, Phi_w(x)> for rows, computed in threads over chunks of rows.
 
         Parameters
         ----------
@@ -231,12 +232,12 @@ class ColumnDesign(Design):
         coef : ndarray of shape (R,) or (R, k)
             Their coefficients.
         rows : ndarray of shape (n, p)
-            Rows, old or new.
+            Matrix of training or new rows.
 
         Returns
         -------
         ndarray of shape (n,) or (n, k)
-            Not finite where a row is too far away.
+            Not finite where a row is so far from the training data that a level overflows.
         """
         highest = _highest_levels(nodes)
         needed = self.up_to(highest)
@@ -255,7 +256,7 @@ class ColumnDesign(Design):
     def effects(
         self, nodes: Sequence[Node], blocks: Sequence[FloatArray], rows: FloatArray
     ) -> list[FloatArray]:
-        """Return <coef_w, Phi_w(x)> of each node by itself, a chunk of rows at a time."""
+        """Return <coef_w, Phi_w(x)> for each node separately; computed in chunks of rows."""
         highest = _highest_levels(nodes)
         layout = Blocks([len(block) for block in blocks])
         per_row = sum(sum(self.bases[m].widths) for m in highest) + 2 * layout.n_columns + 1
@@ -267,20 +268,20 @@ class ColumnDesign(Design):
                 engine = self.engine(some, np.ones(len(some)), highest)
                 features = layout.split(engine.features(nodes).T)
                 for target, part, block in zip(out, features, blocks, strict=True):
-                    # One column is only scaled, which a matrix product does slowly.
+                    # A single column only needs scaling, for which a matrix product is slow.
                     single = block.shape == (1,)
                     target[start : start + step] = part[0] * block if single else part.T @ block
         return out
 
     def features(self, nodes: Sequence[Node], rows: FloatArray) -> dict[Node, FloatArray]:
-        """Return the feature columns of nodes on rows."""
+        """Return the feature columns of each node on rows, shape (n, width of the node)."""
         highest = _highest_levels(nodes)
         engine = self.up_to(highest).engine(rows, np.ones(len(rows)), highest)
         parts = Blocks([engine.width(node) for node in nodes]).split(engine.features(nodes).T)
         return {node: part.T for node, part in zip(nodes, parts, strict=True)}
 
     def terms(self, nodes: Sequence[Node]) -> dict[str, list[Any]]:
-        """Return what can be said of each term, by column of a frame: term, order, degree."""
+        """Return the columns of a frame with one row per term: term, order, degree."""
         return {
             "term": term_names(nodes, self.names),
             "order": [node_order(node) for node in nodes],
@@ -288,15 +289,16 @@ class ColumnDesign(Design):
         }
 
     def variables(self, nodes: Sequence[Node]) -> list[tuple[str, ...]]:
-        """Return the names of the columns in each term."""
+        """Return for each term the names of its columns."""
         return [tuple(self.names[m] for m, _ in node) for node in nodes]
 
     def richer(
         self, rows: FloatArray, weights: FloatArray, variables: Sequence[int]
     ) -> RicherDesign | None:
-        """Return the design with a higher degree for some variables, fitted to some rows.
+        """Return the design with a higher degree for some variables, fitted to the given rows.
 
-        Bases that were given as objects keep their degree.
+        Bases that were given as objects, or whose column has at most two values, keep their
+        degree. None for a model from a file.
         """
         if self.source is None:
             return None
@@ -310,14 +312,14 @@ class ColumnDesign(Design):
         return RicherDesign(design, engine, grid, self.source.degree + _MORE_LEVELS)
 
     def up_to(self, levels: Mapping[int, int]) -> ColumnDesign:
-        """Return the bases without the levels above those given, by variable."""
+        """Return the design without the levels above ``levels[m]``, for each variable m in it."""
         bases = [
             basis.up_to(levels[m]) if m in levels else basis for m, basis in enumerate(self.bases)
         ]
         return replace(self, bases=tuple(bases))
 
     def attributes(self) -> dict[str, Any]:
-        """Return what a fitted estimator shows of the columns."""
+        """Return the attributes of a fitted estimator that describe the columns."""
         found: dict[str, Any] = {
             "columns_": self.table,
             "bases_": self._bases_frame(),
@@ -328,11 +330,11 @@ class ColumnDesign(Design):
         return found
 
     def state(self) -> dict[str, Any]:
-        """Return what a file keeps: all that predictions and explanations need."""
+        """Return what is saved to a file: all that predictions and explanations need."""
         return {"columns": self.table, "bases": self.bases, "notes": self.notes}
 
     def _bases_frame(self) -> pd.DataFrame:
-        """Return a row per column of the matrix: column, kind, basis, levels, why."""
+        """Return one row per column of the matrix: column, kind, basis, levels, why."""
         import pandas as pd
 
         levels = [basis.max_level for basis in self.bases]
@@ -351,7 +353,7 @@ class ColumnDesign(Design):
 
 
 def _highest_levels(nodes: Sequence[Node]) -> dict[int, int]:
-    """Return the highest level of every variable of some nodes."""
+    """Return the highest level in ``nodes`` of every variable that occurs in them."""
     highest: dict[int, int] = {}
     for node in nodes:
         for m, level in node:
@@ -362,7 +364,7 @@ def _highest_levels(nodes: Sequence[Node]) -> dict[int, int]:
 def _warn_of_lost_columns(
     matrix: FloatArray, bases: Sequence[FittedBasis], names: Sequence[str]
 ) -> None:
-    """Warn of columns that vary, but by less than the rounding of their size."""
+    """Warn of columns that vary, but only within the rounding error of their magnitude."""
     for m, basis in enumerate(bases):
         values = matrix[:, m]
         values = values[~np.isnan(values)]

@@ -1,6 +1,7 @@
-"""What a column is (numbers, booleans, categories) and how its values become floats.
+"""The kind of a column (numbers, booleans, categories), and its conversion to floats.
 
-Every function sees one column. Missing values (NaN, None, NaT, ``pandas.NA``) become NaN.
+The functions work on one column at a time, except ``check_finite``. Missing values (NaN, None, NaT,
+``pandas.NA``) become NaN.
 """
 
 from __future__ import annotations
@@ -33,19 +34,19 @@ Kind = Literal["number", "boolean", "category"]
 Category = str | bool | int | float
 
 UNSEEN = -1.0
-"""Code of a category that was not there in the fit."""
+"""Code of a category that was not seen in ``fit``."""
 
-# What the values of an object column can be; "number" comes with bool and Decimal aside.
+# Sorts of values that a column can hold. "number" includes Decimal, but not bool.
 _Sort = Literal["text", "boolean", "number", "complex", "date", "other"]
 _DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
-# Whole floats below this are integers, one by one.
+# Below this magnitude, floats represent every integer exactly.
 _EXACT = 2.0**53
 
 
 def find_kind(column: RawColumn) -> Kind:
-    """Return the kind that the dtype, or for objects the values, of a column say it has.
+    """Return the kind of a column, from its dtype, or from its values if it holds objects.
 
-    A column of objects without any value is a category (of which none is known).
+    A column of objects without any value has the kind "category", with no categories.
 
     Raises
     ------
@@ -73,9 +74,9 @@ def find_kind(column: RawColumn) -> Kind:
 def find_categories(column: RawColumn) -> tuple[Category, ...]:
     """Return the distinct values of a column: numbers in order, then text in order.
 
-    Whole floats are given as integers (a missing value turns integers to floats in many frames).
-    Values that are neither text nor numbers, such as the intervals of ``pandas.cut``, are given
-    as their text.
+    Whole floats are returned as integers, since a missing value turns integers to floats in many
+    frames. Values that are neither text nor numbers, such as the intervals of ``pandas.cut``, are
+    returned as ``str(value)``.
     """
     _, found = _factorize(column)
     for value in found:
@@ -90,8 +91,8 @@ def to_codes(column: RawColumn, categories: Sequence[Category]) -> FloatArray:
     Raises
     ------
     ValueError
-        For text where the categories are numbers, or numbers where they are text: this is
-        another column, or was read in another way, and not a new category.
+        For text if all categories are numbers, and for numbers if all are text. This means that the
+        column is a different one or was read differently; it is not a new category.
     """
     positions, found = _factorize(column)
     known = {value: float(code) for code, value in enumerate(categories)}
@@ -105,7 +106,7 @@ def to_codes(column: RawColumn, categories: Sequence[Category]) -> FloatArray:
                     "cannot be told from these, so pass the column as it was in fit."
                 )
     table = np.array([*(known.get(value, UNSEEN) for value in found), np.nan])
-    return table[positions]  # position -1 is the NaN at the end
+    return table[positions]  # a missing value has position -1, the NaN at the end
 
 
 def to_numbers(column: RawColumn) -> FloatArray:
@@ -139,7 +140,7 @@ def to_booleans(column: RawColumn) -> FloatArray:
 
 
 def check_finite(names: Sequence[str], values: FloatArray) -> bool:
-    """Refuse infinity in an array of shape (n, p), and say whether there is no NaN either."""
+    """Raise if an array of shape (n, p) holds infinity; return whether it is free of NaN."""
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(np.sum(values)):
             return True
@@ -167,12 +168,12 @@ def _finite_floats(name: str, values: NDArray[Any]) -> FloatArray:
 
 
 def _factorize(column: RawColumn) -> tuple[NDArray[np.intp], list[Category]]:
-    """Return where each row's value is among the distinct ones (-1 if missing), and those."""
+    """Return each row's position in the list of distinct values (-1 if missing), and this list."""
     import pandas as pd
 
     values = column.values
     try:
-        # pandas 2 has no hash table for NumPy's text.
+        # pandas 2 cannot hash NumPy's text dtype.
         positions, distinct = pd.factorize(
             values.astype(object) if values.dtype.kind == "U" else values
         )
@@ -200,7 +201,7 @@ def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def _sorts(column: RawColumn) -> dict[_Sort, type]:
-    """Return which sorts of values a column has, each with a Python or NumPy type that has it."""
+    """Return the sorts of values in a column, each with a Python or NumPy type of that sort."""
     values = column.values
     if values.dtype.kind == "O":
         types = set(map(type, values[~_missing(values)]))
@@ -214,7 +215,7 @@ def _sort(kind: type) -> _Sort:
         return "text"
     if issubclass(kind, (bool, np.bool_)):
         return "boolean"
-    # Before numbers: NumPy's timedelta64 is one of its integers.
+    # Check dates before numbers: NumPy's timedelta64 is a subclass of its integers.
     if issubclass(kind, _DATES) or kind.__name__ == "Period":
         return "date"
     if issubclass(kind, (Real, Decimal)):

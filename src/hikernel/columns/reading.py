@@ -1,7 +1,7 @@
-"""From whatever holds a table to its columns as NumPy arrays, without interpreting them.
+"""Read the columns of a table as NumPy arrays, without interpreting their values.
 
-NumPy arrays, nested lists and every eager frame that narwhals reads (pandas, polars, pyarrow,
-modin, cuDF). Sparse matrices, lazy frames and shapes that are no table are refused here.
+A table is a NumPy array, a nested list, or any eager frame that narwhals reads (pandas, polars,
+pyarrow, modin, cuDF). Sparse matrices, lazy frames and anything without two dimensions are refused.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ __all__ = ["RawColumn", "RawTable", "read_table"]
 
 @dataclass(frozen=True, eq=False)
 class RawColumn:
-    """One column as it came.
+    """One column as it was read.
 
     Parameters
     ----------
     name : str
-        For messages.
+        Name in error messages.
     values : ndarray of shape (n,)
-        Of any dtype; missing entries are NaN, NaT, None or ``pandas.NA``.
+        The values, of any dtype; missing ones are NaN, NaT, None or ``pandas.NA``.
     declared_category : bool
-        True when the dtype of the column is a category, whatever its values are.
+        Whether the dtype of the column is a category type.
     """
 
     name: str
@@ -42,16 +42,16 @@ class RawColumn:
 
 @dataclass(frozen=True, eq=False)
 class RawTable:
-    """The columns of X.
+    """The columns of a table X as they were read.
 
     Parameters
     ----------
     columns : sequence of RawColumn
-        At least one, of at least one row.
+        At least one column, with at least one row.
     names : tuple of str or None
-        Names of the columns where X is a frame and all of them are strings.
+        Names of the columns if X is a frame with string names, otherwise None.
     block : ndarray of shape (n, p) or None
-        X itself where it is an array of real numbers.
+        X itself if it is an array of integers or floats, otherwise None.
     """
 
     columns: Sequence[RawColumn]
@@ -79,9 +79,10 @@ def read_table(X: Any) -> RawTable:
     Raises
     ------
     TypeError
-        For a sparse matrix, a lazy frame, or column names of which some only are strings.
+        For a sparse matrix, a lazy frame, a frame with nested columns, or column names of which
+        only some are strings.
     ValueError
-        For anything that is no table, an empty one, or one with a column name twice.
+        For anything that is not a table, an empty table, or one with a repeated column name.
     """
     _refuse_sparse(X)
     if not isinstance(X, (np.ndarray, list, tuple)):
@@ -92,7 +93,7 @@ def read_table(X: Any) -> RawTable:
 
 
 def _refuse_sparse(X: Any) -> None:
-    # Whoever holds a sparse matrix has imported its module, so it need not be imported here.
+    # If X is a sparse matrix, its module is already imported, so there is no need to import it.
     sparse = sys.modules.get("scipy.sparse")
     if sparse is not None and sparse.issparse(X):
         raise TypeError(
@@ -103,7 +104,7 @@ def _refuse_sparse(X: Any) -> None:
 
 
 def _as_frame(X: Any) -> nw.DataFrame[Any] | None:
-    """Return X as a narwhals frame, or None when it is something else."""
+    """Return X as a narwhals frame, or None if it is not a frame."""
     import narwhals.stable.v2 as nw
     from narwhals.exceptions import DuplicateError
 
@@ -112,7 +113,7 @@ def _as_frame(X: Any) -> nw.DataFrame[Any] | None:
         if isinstance(wrapped, nw.DataFrame):
             _ = wrapped.columns
     except DuplicateError:
-        raise ValueError(_duplicates(list(X.columns))) from None
+        raise ValueError(_duplicates(list(getattr(X, "column_names", X.columns)))) from None
     if isinstance(wrapped, nw.LazyFrame):
         raise TypeError(
             f"X is a lazy frame ({type(X).__module__}.{type(X).__name__}), whose rows are not "
@@ -124,7 +125,6 @@ def _as_frame(X: Any) -> nw.DataFrame[Any] | None:
 
 
 def _duplicates(names: list[Any]) -> str:
-    # The columns of a pyarrow table are their contents; its names are of no help in the message.
     repeated = [repr(name) for name, count in Counter(map(str, names)).items() if count > 1]
     what = f"the column name(s) {', '.join(repeated[:5])}" if repeated else "a column name"
     return f"X has {what} more than once; give every column a name of its own."
@@ -162,7 +162,7 @@ def _read_series(name: str, series: Any) -> RawColumn:
         return RawColumn(name, np.full(len(series), None, dtype=object))
     declared = isinstance(dtype, (nw.Categorical, nw.Enum))
     if declared and series.implementation.is_pyarrow():
-        # pyarrow's own to_numpy gives nulls of a chunked dictionary the value of its last entry.
+        # pyarrow's to_numpy replaces nulls of a chunked dictionary by the last dictionary entry.
         native = series.to_native()
         return RawColumn(name, native.cast(native.type.value_type).to_numpy(), True)
     if isinstance(dtype, (nw.Decimal, nw.Int128, nw.UInt128)):
@@ -174,7 +174,7 @@ def _as_array(X: Any) -> NDArray[Any]:
     try:
         array = np.asarray(X)
         if array.dtype.kind in "US" and not isinstance(X, np.ndarray):
-            # NumPy turns the numbers of a mixed list into text; as objects they stay what they are.
+            # NumPy turns the numbers of a mixed list into text; dtype object keeps them as numbers.
             array = np.asarray(X, dtype=object)
     except ValueError as error:
         raise ValueError(

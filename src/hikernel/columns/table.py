@@ -1,4 +1,4 @@
-"""How the columns of the training table become a matrix, kept for new tables."""
+"""The encoding of a training table as a matrix, stored so that it can be applied to new tables."""
 
 from __future__ import annotations
 
@@ -28,40 +28,41 @@ __all__ = ["ColumnTable", "TableRows"]
 
 @dataclass(frozen=True)
 class ColumnTable:
-    """What ``fit`` learned of a table: plain data, so that it can be saved without pickle.
+    """The encoding of a table, found by ``fit``: plain data that can be saved without pickle.
 
-    The matrix has the columns of the table, in their order, and after them one column of zeros
-    and ones, "<name> is missing", for every column that had some missing values in ``fit``:
+    The matrix has the columns of the table in their order. After them comes one column of zeros
+    and ones, "<name> is missing", for every column with some, but not all, values missing in
+    ``fit``:
 
     ========  ==============================================================================
     kind      in the matrix
     ========  ==============================================================================
     number    the value; NaN where missing
     boolean   0 or 1; NaN where missing
-    category  position in its categories; NaN where missing, -1 for one not seen in ``fit``
+    category  position in its categories; NaN where missing, -1 if not seen in ``fit``
     ========  ==============================================================================
 
     NaN and -1 contribute zero to every term with that variable (see
-    :class:`hikernel.bases.Categorical` and :meth:`hikernel.bases.FittedBasis.transform`): a row
-    with an unseen category gets the average effect of that variable, and so does a value that is
-    missing in a column without missing values in ``fit``. A column without any value in ``fit`` is
-    constant: its matrix column is NaN there, and it has no indicator, which would not vary either.
+    :class:`hikernel.bases.Categorical` and :meth:`hikernel.bases.FittedBasis.transform`). So a row
+    with an unseen category gets the average effect of that variable. The same holds for a missing
+    value in a column that had no missing values in ``fit``. A column without any value in ``fit``
+    is NaN in the matrix and counts as constant. It has no indicator, which would be constant too.
 
     Attributes
     ----------
     names : tuple of str
-        Columns of the matrix; x0, x1, ... where the table has no names.
+        Names of the columns of the matrix; x0, x1, ... if the table has no names.
     kinds : tuple of {"number", "boolean", "category"}
-        Of the columns of the matrix.
+        Kinds of the columns of the matrix.
     categories : tuple of (tuple or None)
-        For each column of the matrix: its categories as str, bool, int or float, numbers in order
-        before text in order; None for other kinds.
+        For each column of the matrix, its categories as str, bool, int or float: sorted numbers,
+        then sorted text. None for other kinds.
     n_features_in : int
-        Columns of the table.
+        Number of columns of the table.
     feature_names_in : tuple of str or None
-        Their names, where the table was a frame with string names.
+        Names of these columns if the table was a frame with string names, otherwise None.
     indicators : tuple of int
-        Columns of the table that the indicators at the end belong to.
+        For each indicator column at the end of the matrix, the position of its table column.
 
     Examples
     --------
@@ -98,24 +99,24 @@ class ColumnTable:
         ----------
         X : array_like of shape (n, p), or data frame
             A NumPy array of numbers, booleans, text or objects, nested lists, or any eager frame
-            that narwhals reads (pandas, polars, pyarrow). Kinds come from the dtypes; text is a
-            category, and so are columns of pandas' and polars' category types. A table that
-            ``read_table`` has read is taken as it is, here and in ``transform``.
+            that narwhals reads (pandas, polars, pyarrow). Kinds come from the dtypes; columns of
+            text and of category types are categories. A ``RawTable`` from ``read_table`` is also
+            accepted, here and in ``transform``.
         categorical : iterable of str or int, or mask of p booleans, optional
             Names or positions of further columns to treat as categories.
 
         Returns
         -------
         tuple of (ColumnTable, ndarray of shape (n, len(names)))
-            The table, and the matrix that ``transform`` returns for X.
+            The encoding, and the matrix that ``transform`` returns for X.
 
         Raises
         ------
         TypeError
             For a sparse matrix, a lazy frame, and objects that are neither text nor numbers.
         ValueError
-            For dates, infinity, text mixed with numbers, no rows or columns, a column name
-            twice, or a column in ``categorical`` that is not there.
+            For dates, infinity, text mixed with numbers, no rows or columns, a repeated column
+            name, or a column in ``categorical`` that X does not have.
         """
         raw = X if isinstance(X, RawTable) else read_table(X)
         names = [column.name for column in raw.columns]
@@ -149,7 +150,7 @@ class ColumnTable:
         ----------
         X : array_like of shape (n, n_features_in), or data frame
             The same columns in the same order, in any of the forms that ``fit`` takes. Names are
-            compared where both tables have them.
+            compared if both tables have them.
 
         Returns
         -------
@@ -159,15 +160,15 @@ class ColumnTable:
         Raises
         ------
         TypeError, ValueError
-            As ``fit``, and for other columns than those of ``fit``, and for text in a column of
-            numbers.
+            As ``fit``, and for columns that differ from those of ``fit``, and for text in a column
+            of numbers.
         """
         raw = X if isinstance(X, RawTable) else read_table(X)
         self._check_columns(raw)
         return self._with_indicators(self._matrix(raw))
 
     def _with_indicators(self, matrix: FloatArray) -> FloatArray:
-        """Return the matrix with the columns that mark missing values."""
+        """Return the matrix with the indicators of missing values appended."""
         if not self.indicators:
             return matrix
         missing = np.isnan(matrix[:, self.indicators])
@@ -181,10 +182,10 @@ class ColumnTable:
                 block = np.asarray(raw.block, dtype=np.float64)
             check_finite(names, block)
             return block
-        # Columns are used one at a time from here on.
+        # Fortran order, since columns are used one at a time from here on.
         matrix = np.empty((raw.n_rows, self.n_features_in), order="F")
         for m, column in enumerate(raw.columns):
-            # Messages name the columns of the fit, which an array does not know.
+            # Error messages use the column names of fit, since an array has none.
             matrix[:, m] = self._encode(m, RawColumn(names[m], column.values))
         return matrix
 
@@ -206,18 +207,18 @@ class ColumnTable:
 
 @dataclass(frozen=True)
 class TableRows(RowSet):
-    """A table that was read and encoded, once.
+    """Rows of a table that was read and encoded once; indexing selects some of them.
 
     Attributes
     ----------
     table : ColumnTable
-        How the columns of the user become a matrix.
+        The encoding of the table.
     matrix : ndarray of shape (n, p)
-        Finite numbers, codes of categories, and NaN.
+        The selected rows: finite numbers, codes of categories, and NaN.
     numbers : ndarray of shape (n,)
-        Their numbers among the rows that were read.
+        Positions of the selected rows among the rows that were read.
     n_read : int
-        How many rows were read.
+        Number of rows that were read.
     """
 
     table: ColumnTable
@@ -238,7 +239,7 @@ class TableRows(RowSet):
         return replace(self, matrix=self.matrix[rows], numbers=self.numbers[rows])
 
     def column(self, m: int) -> FloatArray:
-        """Return one column as it was read, NaN in the rows that were left out."""
+        """Return column m for all rows that were read, NaN in the rows that are not selected."""
         if len(self) == self.n_read:
             return np.ascontiguousarray(self.matrix[:, m])
         out = np.full(self.n_read, np.nan)
@@ -246,7 +247,7 @@ class TableRows(RowSet):
         return out
 
     def weights(self, weights: FloatArray) -> FloatArray:
-        """Return the weights of all rows that were read, zero where they were left out."""
+        """Return weights for all rows that were read, zero for the rows that are not selected."""
         out = np.zeros(self.n_read)
         out[self.numbers] = weights
         return out
@@ -283,7 +284,7 @@ def _check_categorical(
 
 
 def _read_mask(keys: list[Any], n_columns: int) -> set[int]:
-    """Return where a mask of the columns is true."""
+    """Return the positions at which a mask of the columns is true."""
     if len(keys) != n_columns or not all(isinstance(key, (bool, np.bool_)) for key in keys):
         raise ValueError(
             f"categorical holds True or False and {len(keys)} entries; pass the names or the "
@@ -293,7 +294,7 @@ def _read_mask(keys: list[Any], n_columns: int) -> set[int]:
 
 
 def _check_names(expected: tuple[str, ...], given: tuple[str, ...]) -> None:
-    """Raise unless the names are the same in the same order, in scikit-learn's words."""
+    """Raise unless the names are the same in the same order, with scikit-learn's message."""
     if given == expected:
         return
     lines = ["The feature names should match those that were passed during fit."]
@@ -312,7 +313,7 @@ def _check_names(expected: tuple[str, ...], given: tuple[str, ...]) -> None:
 
 
 def _unused_name(name: str, names: list[str]) -> str:
-    """Return ``name``, or where a column has it already, ``name`` with a number."""
+    """Return ``name``, with a number appended if a column already has this name."""
     number, candidate = 2, name
     while candidate in names:
         candidate = f"{name} ({number})"

@@ -1,8 +1,9 @@
-"""When the hull can be recovered: the consistency conditions of the paper as numbers.
+"""The consistency conditions of the paper: when the true hull can be recovered.
 
-``population`` computes them from a covariance, ``plugin`` from data, ``fitted`` from a fitted
-model. ``dual_norm`` brackets the dual norm behind them, ``graph`` is a small DAG given by its
-parents, ``system`` checks the input, ``report`` says what came out. Nothing here fits a model.
+``population`` computes the conditions from a covariance, ``plugin`` from data, ``fitted`` from a
+fitted model. ``dual_norm`` bounds the dual norm from both sides, ``graph_part`` restricts a graph
+to some of its nodes, ``system`` checks the input, ``report`` holds the results. Nothing here fits
+a model.
 """
 
 from hikernel.consistency.fitted import FittedTerms, diagnose

@@ -1,13 +1,15 @@
 """The dual norm of the hierarchical norm over a part of a graph, between proven bounds.
 
-For Omega(Delta) = sum_v d_v |Delta_D(v)| it has no closed form on a general DAG. Both sides of
+The dual norm of Omega(Delta) = sum_v d_v |Delta_D(v)| has no closed form on a general DAG. It has
+the variational forms
 
     Omega*(x)^2 = max_{eta in H} sum_w zeta_w(eta) |x_w|^2
                 = min_kappa max_v d_v^-2 sum_{w in D(v)} kappa_vw^2 |x_w|^2
 
-are evaluated at one eta (kappa_vw = zeta_w / eta_v), which the multiplicative updates of
-``HullMap.refine_dual_norm`` improve until the two agree to a relative precision. (That function
-itself keeps the eta of the best upper bound, often reached long before the lower one is as good.)
+Any eta gives a lower bound from the maximum and, with kappa_vw = zeta_w / eta_v, an upper bound
+from the minimum. The multiplicative updates of ``HullMap.refine_dual_norm`` improve eta until the
+two bounds agree to a relative precision. (``refine_dual_norm`` itself returns the eta of the best
+upper bound, which is often reached long before the lower bound is as good.)
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from hikernel.reduced.variational import THETA_FLOOR
 __all__ = ["closed_form", "dual_norm", "largest_source"]
 
 _MAX_ROUNDS = 20_000
-"""Updates at most: half a second for a hundred nodes. Most graphs need a few hundred."""
+"""Maximum number of updates: half a second for a hundred nodes. Most graphs need a few hundred."""
 
 
 def largest_source(part: GraphPart, squares: FloatArray) -> Condition:
@@ -54,9 +56,10 @@ def closed_form(part: GraphPart, squares: FloatArray) -> Condition:
 
 
 def dual_norm(part: GraphPart, squares: FloatArray, *, tol: float) -> Condition:
-    """Return Omega*(x) to relative precision ``tol``, or as well as 20,000 updates allow.
+    """Return bounds on Omega*(x) that agree to relative precision ``tol``.
 
-    The worst node is the one with the largest share zeta_w |x_w|^2 of Omega*(x)^2.
+    After 20,000 updates the bounds are returned as they are. The worst node is the one with the
+    largest share zeta_w |x_w|^2 of Omega*(x)^2.
 
     Parameters
     ----------
@@ -65,17 +68,18 @@ def dual_norm(part: GraphPart, squares: FloatArray, *, tol: float) -> Condition:
     squares : ndarray of shape (m,)
         |x_w|^2.
     tol : float
-        upper / lower - 1 at which to stop.
+        Stop once upper / lower - 1 is at most this.
     """
     scale = float(np.max(squares, initial=0.0))
     if scale == 0.0:
         return _largest(part, dict.fromkeys(part.sources, 0.0))
     every = squares / scale
-    # Nodes with nothing below them carry no weight at the optimum: eta_v = 0.
+    # If x is zero on all of D(v), then eta_v = 0 at the optimum: leave v out.
     kept = np.flatnonzero(part.map.closure(every > 0.0))
     hull, squares, nodes = part.map.restrict(kept), every[kept], [part.nodes[i] for i in kept]
     eta = hull.eta(np.full(hull.size, 1.0 / hull.size))
-    # Omega(Delta) <= sum_w c_w |Delta_w| with c_w = sum of d over A(w): |x_w| / c_w bounds below.
+    # Omega(Delta) <= sum_w c_w |Delta_w| with c_w = sum of d over A(w), hence the lower bounds
+    # |x_w| / c_w <= Omega*(x).
     shares = squares * hull.zeta(1.0 / hull.weights) ** 2
     lower, upper = float(np.max(shares)), closed_form(part, every).upper ** 2
     for _ in range(_MAX_ROUNDS):
@@ -88,13 +92,13 @@ def dual_norm(part: GraphPart, squares: FloatArray, *, tol: float) -> Condition:
         eta = np.maximum(eta * ratios / np.max(ratios), THETA_FLOOR / hull.weights**2)
         eta /= hull.weights**2 @ eta
     worst = nodes[int(np.argmax(shares))]
-    # Where the bounds meet, rounding may have them cross.
+    # When the bounds are equal up to rounding, lower may exceed upper.
     lower, upper = np.sqrt(scale * np.array([min(lower, upper), max(lower, upper)])).tolist()
     return Condition(lower, upper, worst)
 
 
 def _largest(part: GraphPart, values: dict[int, float]) -> Condition:
-    """Return the largest of the values of some nodes, 0 where there are none."""
+    """Return the largest value and its node; 0 if there are no values."""
     if not values:
         return Condition(0.0, 0.0)
     worst = max(values, key=values.__getitem__)

@@ -1,8 +1,8 @@
-"""The conditions of a fitted model: which nodes to look at, their features, its coefficients.
+"""The conditions for a fitted model.
 
-A grid is astronomically large, so that only a part of it is looked at: the hull, all sources of its
-complement and, where asked for, all terms up to an order or a degree. Of a general graph all nodes
-are. What is needed of an estimator is written down as a protocol.
+A grid is too large to consider all its nodes. Considered are the hull, all sources of its
+complement and, on request, all terms up to an order or a degree. For a general graph all nodes
+are considered. The protocol ``FittedTerms`` lists what is needed of an estimator.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["FittedTerms", "diagnose"]
 
 
 class FittedTerms(Protocol):
-    """What the diagnosis needs of a fitted estimator; the regressors are such."""
+    """What ``diagnose`` needs of a fitted estimator; the HKL regressors provide it."""
 
     loss_: Loss
     refit_: str | None
@@ -44,43 +44,46 @@ def diagnose(
     max_nodes: int = 2000,
     tol: float = 1e-9,
 ) -> ConsistencyReport:
-    """Estimate from a fitted model whether a hull like its own is recovered.
+    """Estimate whether the hull of a fitted model would be recovered if the model were the truth.
 
-    The plug-in estimate of :func:`estimate_conditions`, with the covariances of the terms over the
-    rows of X and the model's coefficients (those of its refit, where it has one) as the truth.
+    This is the plug-in estimate of :func:`estimate_conditions`. It takes the covariances of the
+    terms over the rows of X and the coefficients of the model (of its refit, if it has one) as the
+    true ones.
 
-    Looked at are the hull, all sources of its complement (the terms that could enter next) and,
-    with ``max_order`` or ``max_degree``, all terms up to these. The necessary condition concerns
-    sources alone, so that it is that of the whole graph. The dual norm over a part of the graph is
-    at most that over all of it: above 1 it says that the hull is not recovered, below 1 only
-    that none of the terms looked at prevents it. Of a model of a ``KernelGraph`` all nodes are
-    looked at, which must be given by features.
+    On a grid, the terms considered are the hull, all sources of its complement (the terms that
+    could enter next) and, with ``max_order`` or ``max_degree``, all terms up to these limits. The
+    necessary condition involves only the sources, so its value is that of the whole graph. The
+    dual norm over a part of the graph is at most that over the whole graph. Above 1 it shows that
+    the hull is not recovered. Below 1 it shows only that none of the terms considered prevents
+    recovery. For a ``KernelGraph`` all nodes are considered; it must be given by features.
 
     Parameters
     ----------
     model : HKLRegressor or HKLRegressorCV
-        Fitted with the squared error. Without a refit its coefficients are shrunken, and in other
-        proportions than the truth; ``refit="ridge"`` is the better choice. ``refit="variables"``
-        is refused: it has terms that no penalty selected.
+        Fitted with the squared error. ``refit="ridge"`` is recommended: without a refit the
+        penalty shrinks the coefficients, and not all in the same proportion.
+        ``refit="variables"`` raises an error, because it adds terms that no penalty selected.
     X : array-like or data frame of shape (n_samples, n_features)
-        Rows to estimate the covariances from, as a rule the training data.
+        Rows to estimate the covariances from, usually the training data.
     sample_weight : array-like of shape (n_samples,), optional
         Nonnegative weights of the rows.
     max_order : int, optional
-        Look at all terms of up to so many variables; of any number if only ``max_degree`` is
+        Consider all terms of at most this many variables. No limit if only ``max_degree`` is
         given.
     max_degree : int, optional
-        Look at all terms whose levels add up to this at most; any if only ``max_order`` is given.
+        Consider all terms whose levels add up to at most this. No limit if only ``max_order`` is
+        given.
     max_nodes : int, default=2000
-        Terms at most. The covariance of all of them is held in memory.
+        Maximum number of terms considered; with more, an error is raised. The covariance of all
+        of them is held in memory.
     tol : float
         Relative precision of the dual norm.
 
     Returns
     -------
     ConsistencyReport
-        ``n_nodes`` terms were looked at, of ``n_graph`` in the graph; ``explain()`` says what
-        follows, in the names of the columns.
+        ``n_nodes`` is the number of terms considered, ``n_graph`` that in the whole graph.
+        ``explain()`` states the conclusion, with terms named after the columns of X.
 
     Examples
     --------
@@ -119,7 +122,7 @@ def diagnose(
 
 
 def _check_model(model: FittedTerms) -> None:
-    """Raise for a model of which the theory does not speak."""
+    """Raise ValueError for a model that the theory does not cover."""
     if not isinstance(model.loss_, SquaredError):
         raise ValueError(
             "The conditions are known for the squared error only, and this model was fitted with "
@@ -138,7 +141,7 @@ def _check_model(model: FittedTerms) -> None:
 
 
 def _coefficients(model: TermModel) -> dict[Any, FloatArray]:
-    """Return the blocks of the terms with a coefficient."""
+    """Return the coefficients by node, for the terms with a nonzero coefficient."""
     kept = model.kept()
     found = dict(zip(kept.nodes, kept.blocks, strict=True))
     if not found:
@@ -152,7 +155,7 @@ def _coefficients(model: TermModel) -> dict[Any, FloatArray]:
 def _all_nodes(
     graph: Dag, max_order: int | None, max_degree: int | None, max_nodes: int
 ) -> list[Any]:
-    """Return the nodes of a general graph, all of which are looked at."""
+    """Return all nodes of a general graph; raise where a limit is given or exceeded."""
     if max_order is not None or max_degree is not None:
         raise ValueError(
             "max_order and max_degree speak of a grid of columns; leave them out, all nodes "
@@ -172,7 +175,10 @@ def _terms_to_look_at(
     max_degree: int | None,
     max_nodes: int,
 ) -> list[Node]:
-    """Return the hull, the sources of its complement and what the limits add: ancestors first."""
+    """Return the hull, the sources of its complement and all terms within the limits.
+
+    Ancestors come before their descendants.
+    """
     hull = graph.hull(active)
     sources = graph.sources_of_complement(hull)
     found = dict.fromkeys([*hull, *sources])
@@ -183,7 +189,7 @@ def _terms_to_look_at(
         )
     wanted: list[Node] = [] if max_order is None and max_degree is None else [()]
     seen = set(wanted)
-    for node in wanted:  # grows while it is read: breadth first
+    for node in wanted:  # the list grows during the loop: breadth-first search
         found[node] = None
         if len(found) > max_nodes:
             raise ValueError(

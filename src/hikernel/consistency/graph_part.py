@@ -1,4 +1,4 @@
-"""Graphs for the conditions: what is asked of one, and a part of one."""
+"""Graphs for the conditions: the protocol they must satisfy, and a part of a graph."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ __all__ = ["GraphPart", "SupportsWeight"]
 
 
 class SupportsWeight(Protocol):
-    """What the conditions need to know of a graph; :mod:`hikernel.graphs` has them."""
+    """What the conditions need of a graph; the graphs of :mod:`hikernel.graphs` provide it."""
 
     def ancestors(self, node: Any) -> Sequence[Any]:
-        """Return A(v), v included."""
+        """Return the ancestors A(v) of a node v, v included."""
         ...
 
     def weight(self, node: Any) -> float:
-        """Return d_v."""
+        """Return the weight d_v of a node v."""
         ...
 
 
 class GraphPart:
-    """Some nodes of a graph with the ancestors that are among them, by position.
+    """Some nodes of a graph, and which of them are ancestors of which.
 
     Parameters
     ----------
@@ -39,9 +39,9 @@ class GraphPart:
     Attributes
     ----------
     above : list of list of int
-        Positions of A(w) within the part, for every w.
+        For every node w, the positions in ``nodes`` of its ancestors in the part, w included.
     map : HullMap
-        The same relation and the weights d_v.
+        The same relation as matrices, with the weights d_v.
     """
 
     def __init__(self, nodes: Sequence[Any], graph: SupportsWeight) -> None:
@@ -52,24 +52,24 @@ class GraphPart:
         self.map = HullMap(self.nodes, self)
 
     def ancestors(self, node: Any) -> list[Any]:
-        """Return the ancestors that belong to the part."""
+        """Return the ancestors of a node that belong to the part, the node included."""
         return [v for v in self._graph.ancestors(node) if v in self._index]
 
     def weights(self, nodes: Sequence[Any]) -> FloatArray:
-        """Return d_v of the nodes."""
+        """Return the weights d_v of the nodes."""
         return np.array([self._graph.weight(node) for node in nodes], dtype=np.float64)
 
     @property
     def sources(self) -> list[int]:
-        """Positions of the nodes without another ancestor in the part."""
+        """Positions of the nodes whose only ancestor in the part is the node itself."""
         return [w for w, above in enumerate(self.above) if len(above) == 1]
 
     def ancestor_sums(self, x: FloatArray) -> FloatArray:
-        """Return sum_{v in A(w)} x_v over the part for every w; x must be positive."""
+        """Return sum_{v in A(w)} x_v for every w, v in the part; x must be positive."""
         return 1.0 / self.map.zeta(1.0 / x)
 
     def weight_below(self, source: int) -> dict[int, float]:
-        """Return sum_{v in A(w) and D(t)} d_v for every descendant w of one node t."""
+        """Return sum_{v in A(w) and D(t)} d_v for every descendant w of the node t = source."""
         below = [source in above for above in self.above]
         return {
             w: math.fsum(self.map.weights[v] for v in self.above[w] if below[v])

@@ -1,4 +1,4 @@
-"""The conditions with estimates in place of the truth: covariances and coefficients from data."""
+"""The conditions estimated from data: empirical covariances and estimated coefficients."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from hikernel.engines.protocol import FloatArray
 __all__ = ["estimate_conditions"]
 
 _CONSTANT = 1e-26
-"""Variance over squared mean up to which a column is a constant, rounded."""
+"""A column with variance / mean^2 up to this is treated as constant: the rest is rounding."""
 
 
 def estimate_conditions(
@@ -32,31 +32,32 @@ def estimate_conditions(
 ) -> ConsistencyReport:
     """Estimate the conditions of :func:`consistency_conditions` from data.
 
-    The plug-in estimate: Sigma is the empirical covariance of the features (centred, as the
-    intercept is not penalised), beta and W are what a model estimated. It answers "were this
-    hull and these coefficients the truth, would they be found again?", not "is this hull the
-    truth?": nodes that the model missed count as outside. Coefficients shrunken by the penalty
-    have smaller norms in other proportions than the truth; those of a refit are the better choice.
+    This is the plug-in estimate: Sigma is the empirical covariance of the features (centred,
+    because the intercept is not penalised), and beta and W are those of a model. It answers "if
+    this hull and these coefficients were the truth, would the hull be recovered?". It does not
+    answer "is this hull the true one?": nodes that the model missed count as outside.
+    Coefficients of a refit are recommended: the penalty shrinks coefficients, and not all in the
+    same proportion.
 
     Parameters
     ----------
     graph : Grid, Dag or anything with ``ancestors(node)`` and ``weight(node)``
         The graph.
     features : mapping of node to array of shape (n,) or (n, r_v)
-        Feature columns of all the nodes considered; with every node, all its ancestors.
+        Feature columns of all nodes considered. They must contain all ancestors of each node.
     coefficients : mapping of node to float or array of shape (r_v,)
-        Estimated beta; nodes that are not named have zeros.
+        Estimated beta; zero for nodes that are not in the mapping.
     hull : iterable of nodes, optional
         Estimated W; by default the hull of the nodes with a nonzero coefficient.
     sample_weight : array of shape (n,), optional
-        Nonnegative weights of the rows, of any sum.
+        Nonnegative weights of the rows; they need not sum to one.
     tol : float
         Relative precision of the dual norm.
 
     Returns
     -------
     ConsistencyReport
-        With ``is_estimate`` true.
+        The conditions; ``is_estimate`` is true.
     """
     columns = {node: _columns(node, block) for node, block in features.items()}
     lengths = {len(block) for block in columns.values()}
@@ -87,7 +88,7 @@ def _columns(node: Any, block: ArrayLike) -> FloatArray:
 
 
 def _row_weights(sample_weight: ArrayLike | None, n: int) -> FloatArray:
-    """Return weights of sum one, shape (n,)."""
+    """Return row weights that sum to one, shape (n,)."""
     if n < 2:
         raise ValueError("At least two rows are needed.")
     if sample_weight is None:

@@ -1,14 +1,15 @@
-"""The conditions of a population: known covariance, coefficients and hull.
+"""The conditions for a population: known covariance, coefficients and hull.
 
-With W the true hull and beta the true coefficients (squared loss, n -> infinity, lambda -> 0),
+Let W be the true hull and beta the true coefficients (squared loss, n -> infinity, lambda -> 0).
+Define
 
     q_w = (sum_{v in A(w)} d_v / |beta_{D(v) and W}|) beta_w,    w in W,
-    A = Sigma_{W^c W} Sigma_WW^-1 q,
+    A = Sigma_{W^c W} Sigma_WW^-1 q.
 
-and the estimate is beta - lambda Omega(beta) Sigma_WW^-1 q to first order in lambda, zero outside
-W, exactly when Delta'A + sum_{v in W^c} d_v |Delta_D(v)| >= 0 for all Delta: Omega*(A) <= 1 for
-the dual norm over W^c. The main text of the paper has d_w / |beta_D(w)| in place of the sum over
-the ancestors; its appendix, from which this follows, has the sum.
+To first order in lambda, the estimate on W is beta - lambda Omega(beta) Sigma_WW^-1 q. It is zero
+outside W exactly when Delta'A + sum_{v in W^c} d_v |Delta_D(v)| >= 0 for all Delta, that is, when
+Omega*(A) <= 1 for the dual norm over W^c. The main text of the paper has d_w / |beta_D(w)| in
+place of the sum over the ancestors. Its appendix has the sum, which is used here.
 """
 
 from __future__ import annotations
@@ -41,33 +42,33 @@ def consistency_conditions(
 ) -> ConsistencyReport:
     """Return the necessary and the sufficient condition for consistent estimation of the hull.
 
-    With A as above, A_w its block of node w, and t running over the sources of W^c (the nodes
-    outside W without another ancestor outside W):
+    A is defined in the docstring of the module, and A_w is its block for node w. With t running
+    over the sources of W^c (the nodes outside W that have no other ancestor outside W):
 
         necessary     max_t |A_t| / d_t  <=  1
         sufficient    Omega*(A)  <  1,  the dual norm of Delta -> sum_{v in W^c} d_v |Delta_D(v)|
         closed form   max_t sum_{w in D(t)} |A_w|^2 / (sum_{v in A(w) and D(t)} d_v)^2  <  1
 
-    (the paper prints the first and the third, squared; the report has their roots). The dual norm
-    is not a closed form: it is bracketed by both sides of its variational form to the relative
-    precision ``tol``. Above 1 it says that the hull is not recovered, which the necessary
-    condition may fail to show.
+    The paper prints the first and the third, squared; the report has their square roots. The dual
+    norm has no closed form. It is bounded from both sides to the relative precision ``tol``.
+    If it is above 1, the hull is not recovered, even where the necessary condition holds.
 
     Parameters
     ----------
     graph : Grid, Dag or anything with ``ancestors(node)`` and ``weight(node)``
         The graph.
     nodes : iterable of m nodes
-        V, all the nodes considered; with every node, all its ancestors.
+        V, all nodes considered. They must contain all ancestors of each node.
     covariance : array of shape (R, R)
         Sigma of the features of all nodes, one block of columns per node in the order of
         ``nodes``. A penalised constant (the root of a grid) has variance zero.
     coefficients : mapping of node to float or array of shape (r_v,)
-        beta; nodes that are not named have zeros.
+        beta; zero for nodes that are not in the mapping.
     hull : iterable of nodes, optional
-        W; by default the hull of the nodes with a nonzero coefficient. What is given must agree.
+        W; by default the hull of the nodes with a nonzero coefficient. If given, it must be a
+        hull, contain these nodes, and have such a node among the descendants of each member.
     widths : sequence of m int, optional
-        r_v, columns per node; 1 by default.
+        r_v, the number of columns of each node; 1 by default.
     tol : float
         Relative precision of the dual norm.
 
@@ -105,7 +106,7 @@ def conditions_of(
     tol: float,
     n_samples: int | None = None,
 ) -> ConsistencyReport:
-    """Return the report of checked input; ``n_samples`` marks it as an estimate."""
+    """Return the report for checked input; ``n_samples`` marks it as an estimate."""
     if not 0.0 < tol < 1.0:
         raise ValueError(f"tol must lie between 0 and 1, got {tol!r}.")
     inside = blocks.blocks.columns(split.inside)

@@ -1,4 +1,4 @@
-"""What the conditions came to: values to compare with 1, margins, worst nodes, plain words."""
+"""The values of the conditions, their margins to 1, the worst nodes, and a verdict as text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["BORDER", "Condition", "ConsistencyReport", "Verdict"]
 Verdict = Literal["recovered", "not recovered", "undecided"]
 
 BORDER = 1e-9
-"""Values nearer to 1 than this are on the border: rounding decides on which side they fall."""
+"""Values closer to 1 than this are undecided: rounding decides on which side they fall."""
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Condition:
     Attributes
     ----------
     lower, upper : float
-        The value lies between them; they are equal where it has a closed form.
+        Bounds on the value; equal where the value has a closed form.
     worst : node or None
         The node that contributes most; None where no node is outside the hull.
     """
@@ -37,14 +37,14 @@ class Condition:
 
     @property
     def holds(self) -> bool | None:
-        """Whether the value is below 1; None where the bounds or rounding leave it open."""
+        """Whether the value is below 1; None where the bounds or rounding leave it undecided."""
         if self.upper < 1.0 - BORDER:
             return True
         return False if self.lower > 1.0 + BORDER else None
 
     @property
     def margin(self) -> float:
-        """Distance to 1: positive where it holds, negative where it fails, 0 where it is open."""
+        """Distance to 1: positive if the condition holds, negative if it fails, 0 if undecided."""
         if self.holds is None:
             return 0.0
         return 1.0 - (self.upper if self.holds else self.lower)
@@ -67,33 +67,34 @@ class Condition:
 class ConsistencyReport:
     """The conditions of the paper for one graph, covariance, beta and hull W.
 
-    With A the pull of the hull on the rest (see ``consistency_conditions``) the values obey
+    With the vector A of ``consistency_conditions``, the values satisfy
 
         necessary <= sufficient = Omega*(A) <= closed_form.
 
     Attributes
     ----------
     necessary : Condition
-        max over the sources t of W^c of |A_t| / d_t, the square root of what the paper prints;
-        the hull is recovered only if it is at most 1.
+        max over the sources t of W^c of |A_t| / d_t, the square root of what the paper prints.
+        The hull is recovered only if this is at most 1.
     sufficient : Condition
-        The dual norm Omega*(A) over W^c, between proven bounds; the hull is recovered if it is
-        below 1, and is not if it is above.
+        The dual norm Omega*(A) over W^c, between proven bounds. The hull is recovered if it is
+        below 1, and not recovered if it is above 1.
     closed_form : Condition
         The square root of the paper's sufficient condition, an upper bound on the dual norm.
-        The hull is recovered if it is below 1; above 1 it says nothing.
+        The hull is recovered if it is below 1; a value above 1 decides nothing.
     n_nodes, n_hull : int
-        Size of the graph considered and of W.
+        Number of nodes considered and of nodes in W.
     n_dependent : int
-        Directions in which Sigma_WW is singular, features of variance zero not counted.
+        Dimension of the null space of Sigma_WW, without features of variance zero.
     n_samples : int or None
-        Rows behind an estimate; None for a population.
+        Number of rows of an estimate; None for a population.
     n_graph : int or None
-        Size of the whole graph, where a part that has all sources of W^c was considered; None
-        where the nodes considered are the graph. The dual norm over the part is at most that over
-        the graph: above 1 it speaks of the graph, below 1 of the part alone.
+        Number of nodes of the whole graph, if only a part that contains all sources of W^c was
+        considered; None if the nodes considered are the whole graph. The dual norm over the part
+        is at most that over the graph: a value above 1 holds for the graph as well, a value below
+        1 for the part only.
     name : callable
-        What a node is called in ``explain()``; ``str`` by default.
+        Returns the name of a node for ``explain()``; ``str`` by default.
     """
 
     necessary: Condition
@@ -108,7 +109,7 @@ class ConsistencyReport:
 
     @property
     def is_partial(self) -> bool:
-        """Whether nodes outside the hull were left out."""
+        """Whether some nodes of the graph were not considered."""
         return self.n_graph is not None and self.n_graph > self.n_nodes
 
     @property
@@ -118,21 +119,21 @@ class ConsistencyReport:
 
     @property
     def verdict(self) -> Verdict:
-        """Whether the hull is recovered as n grows, for a population that is as described.
+        """Whether the hull is recovered as n grows, in the population described by the input.
 
-        Where ``is_partial``, "recovered" is said of a graph of the nodes considered.
+        If ``is_partial``, "recovered" refers to the graph of the nodes considered only.
         """
         if self.sufficient.holds is None:
             return "undecided"
         return "recovered" if self.sufficient.holds else "not recovered"
 
     def explain(self, name: Callable[[Any], str] | None = None) -> str:
-        """Return the report in plain words.
+        """Return the report as text, several lines.
 
         Parameters
         ----------
         name : callable, optional
-            What a node is called; by default what the report says of it.
+            Returns the name of a node; by default the attribute ``name`` of the report.
         """
         name = self.name if name is None else name
         lines = []

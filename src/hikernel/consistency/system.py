@@ -1,4 +1,4 @@
-"""The input of the conditions, checked: blocks, hull, covariance; and Sigma_WW^-1 q."""
+"""Checks of the input of the conditions (blocks, hull, covariance), and Sigma_WW^-1 q."""
 
 from __future__ import annotations
 
@@ -18,16 +18,18 @@ from hikernel.engines.protocol import FloatArray
 __all__ = ["HullSplit", "NodeBlocks", "check_covariance", "solve_covariance"]
 
 _SYMMETRY = 1e-8
-"""Largest asymmetry and most negative eigenvalue of a correlation matrix that pass as rounding."""
+"""Largest asymmetry of a correlation matrix that counts as rounding. Negative eigenvalues count as
+rounding down to minus this times the number of columns."""
 _RANK = 1e-10
-"""Eigenvalues of the correlations of W below this share of the largest count as zero."""
+"""Eigenvalues of the correlation matrix of W up to this share of the largest count as zero."""
 _OUT_OF_RANGE = 1e-3
-"""Share of q that may lie outside the range of Sigma_WW: a solver's tolerance, no more."""
+"""Relative norm of the part of q that may lie outside the range of Sigma_WW. It allows for the
+tolerance of the solver that computed the coefficients, and for no more."""
 
 
 @dataclass(frozen=True)
 class NodeBlocks:
-    """Nodes and the columns that belong to each.
+    """Nodes and the feature columns that belong to each.
 
     Attributes
     ----------
@@ -44,7 +46,7 @@ class NodeBlocks:
     def of(
         cls, graph: SupportsWeight, nodes: Iterable[Any], widths: Sequence[int] | None
     ) -> NodeBlocks:
-        """Check nodes and widths."""
+        """Check nodes and widths and return them as blocks; ``widths`` None means 1 for all."""
         listed = list(nodes)
         known = set(listed)
         if len(known) != len(listed):
@@ -73,13 +75,13 @@ class NodeBlocks:
 
     @property
     def n_columns(self) -> int:
-        """R."""
+        """Total number of columns R."""
         return self.blocks.n_columns
 
     def direction(self, coefficients: Mapping[Any, ArrayLike]) -> FloatArray:
-        """Return beta / max |beta|, shape (R,), with zeros for the nodes that are not named.
+        """Return beta / max |beta|, shape (R,), with zeros for the nodes not in the mapping.
 
-        No condition depends on the scale of beta; without it no square overflows.
+        No condition depends on the scale of beta. The division keeps squares from overflowing.
         """
         position = {node: i for i, node in enumerate(self.nodes)}
         beta = np.zeros(self.n_columns)
@@ -113,7 +115,7 @@ class HullSplit:
     def of(
         cls, graph: SupportsWeight, blocks: NodeBlocks, beta: FloatArray, hull: Iterable[Any] | None
     ) -> HullSplit:
-        """Split the nodes; ``hull`` None is the hull of the nodes with a coefficient."""
+        """Split the nodes; ``hull`` None means the hull of the nodes with a nonzero beta."""
         nodes = blocks.nodes
         squares = blocks.blocks.squares(beta)
         active = {node for node, square in zip(nodes, squares, strict=True) if square > 0.0}
@@ -141,7 +143,7 @@ class HullSplit:
 def _checked_hull(
     graph: SupportsWeight, nodes: Sequence[Any], active: set[Any], hull: Iterable[Any]
 ) -> set[Any]:
-    """Return W as a set of nodes that is a hull and contains the active ones."""
+    """Return W as a set, after checking that it is a hull and contains the active nodes."""
     members = set(hull)
     unknown = members.difference(nodes)
     if unknown:
@@ -159,7 +161,7 @@ def _checked_hull(
 
 
 def check_covariance(covariance: ArrayLike, n_columns: int) -> FloatArray:
-    """Return Sigma as an array, after a look at shape, symmetry and signs of its eigenvalues."""
+    """Return Sigma, shape (R, R), checked to be finite, symmetric and positive semidefinite."""
     sigma = np.asarray(covariance, dtype=np.float64)
     if sigma.shape != (n_columns, n_columns):
         raise ValueError(
@@ -186,13 +188,14 @@ def check_covariance(covariance: ArrayLike, n_columns: int) -> FloatArray:
 
 
 def solve_covariance(sigma: FloatArray, q: FloatArray) -> tuple[FloatArray, int]:
-    """Return Sigma_WW^-1 q and in how many directions Sigma_WW is singular.
+    """Return Sigma_WW^-1 q and the dimension of the null space of Sigma_WW.
 
-    Where it is singular the minimum-norm solution (in units of the standard deviations) is
-    returned: Sigma_{W^c W} times it is the same for every solution. There is none if q has a part
-    outside the range; then a change of beta that leaves all predictions alone lowers the norm, and
-    beta is not what the estimate converges to: a ValueError. Columns of variance zero are carried
-    by the intercept; their coefficients must be zero and they do not count as singular.
+    If Sigma_WW is singular, the solution of minimum norm for standardised columns is returned. The
+    choice does not matter: Sigma_{W^c W} times the solution is the same for all solutions. There
+    is no solution if q has a part outside the range of Sigma_WW. Then some change of beta lowers
+    the norm without changing any prediction, so that the estimate does not converge to beta, and a
+    ValueError is raised. Columns of variance zero are part of the intercept. Their coefficients
+    must be zero, and they do not count as singular directions.
 
     Parameters
     ----------

@@ -1,9 +1,9 @@
-"""Engines: the only part of hikernel that knows where the rows live.
+"""Engines: the only part of hikernel that knows how the rows are stored.
 
-An engine holds features for n rows and answers the few questions of
-:class:`~hikernel.engines.protocol.Engine`. Everything of the size of the hull is plain NumPy in
-the layers above. A new engine of a grid of columns is one file and one line in ``ENGINES``; it then
-joins ``tests/engines``.
+An engine holds the features of n rows and implements the methods of
+:class:`~hikernel.engines.protocol.Engine`. Arrays of the size of the hull are plain NumPy arrays in
+the layers above. To add an engine for a grid of columns, write one file and add one line to
+``ENGINES``; the tests in ``tests/engines`` then run on it too.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from hikernel.engines.protocol import Engine, GridEngineType, Node
 __all__ = ["ENGINES", "Engine", "Node", "NumpyEngine", "choose_engine"]
 
 ENGINES: dict[str, GridEngineType] = {"numpy": NumpyEngine}
-"""Engines of a grid of columns by name; "auto" takes the first."""
+"""Engines for a grid of columns, by name; "auto" means the first."""
 
 
 def choose_engine(name: object) -> GridEngineType:
-    """Return the class of an engine by its name.
+    """Return the engine class of a given name.
 
     Parameters
     ----------

@@ -1,7 +1,8 @@
-"""Rows of a general graph: a feature block or a Gram matrix per node.
+"""Engine of a general graph: every node has a feature block or a Gram matrix.
 
-Feature blocks stand side by side in one matrix, so that all nodes are scored by one product. Gram
-matrices are read where they lie; a subset of the rows is a list of positions, not a copy.
+All feature blocks are columns of one matrix, so that one product scores all nodes. Gram matrices
+are not copied. A subset of the rows keeps a list of positions, unless its Gram matrices are small
+enough to be copied.
 """
 
 from __future__ import annotations
@@ -25,20 +26,20 @@ from hikernel.engines.protocol import FloatArray, Vertex
 __all__ = ["BlockEngine"]
 
 _CHUNK_NUMBERS = 2**18
-"""Numbers of the columns that are worked on at a time, 2 MiB."""
+"""Numbers in the columns that are processed at a time (2 MiB)."""
 
 
 class BlockEngine(WeightedRows):
-    """Rows given by blocks and Gram matrices.
+    """Engine whose nodes are given by feature blocks and Gram matrices.
 
     Parameters
     ----------
     blocks : mapping of node to ndarray of shape (n, r)
-        Feature columns, one at least.
+        Feature columns, r >= 1.
     grams : mapping of node to DenseGram
         Gram matrices of shape (n, n).
     row_weights : ndarray of shape (n,)
-        Positive; they are normalised to sum one.
+        Positive weights; they are normalised to sum to one.
     """
 
     def __init__(
@@ -65,7 +66,7 @@ class BlockEngine(WeightedRows):
         self._grams = dict(grams)
 
     def subset(self, rows: NDArray[np.intp]) -> BlockEngine:
-        """Return an engine over some of the rows: blocks are copied, Gram matrices if small."""
+        """Return an engine over some of the rows; small Gram matrices and all blocks are copied."""
         out = object.__new__(BlockEngine)
         out._weights = normalised(self._weights[rows])
         out._spans = self._spans
@@ -80,7 +81,10 @@ class BlockEngine(WeightedRows):
         rows: NDArray[np.intp],
         support: NDArray[np.intp],
     ) -> FloatArray:
-        """Return on some rows the functions that were fitted on others, the support."""
+        """Return the sum of the nodes' functions on ``rows``, shape (len(rows),) or (len(rows), k).
+
+        ``coef`` are the coordinates of functions that were fitted on the rows ``support``.
+        """
         out, start = np.zeros((len(rows), *coef.shape[1:])), 0
         for node in nodes:
             if self.has_block(node):
@@ -97,7 +101,7 @@ class BlockEngine(WeightedRows):
         return node in self._spans
 
     def width(self, node: Vertex) -> int:
-        """Return the number of coordinates of a node: its columns, or the rows of its Gram."""
+        """Return the number of coordinates of a node: its columns, or n for a Gram matrix."""
         if node in self._spans:
             span = self._spans[node]
             return int(span.stop - span.start)
@@ -105,7 +109,7 @@ class BlockEngine(WeightedRows):
 
     @property
     def has_kernels(self) -> bool:
-        """Whether some node is known by its Gram matrix."""
+        """Whether some node has a Gram matrix."""
         return bool(self._grams)
 
     def kernel_operator(self, nodes: Sequence[Vertex]) -> KernelOperator | None:
@@ -125,7 +129,7 @@ class BlockEngine(WeightedRows):
         return np.asfortranarray(self._columns[:, columns])
 
     def means(self, nodes: Sequence[Vertex], weights: FloatArray | None = None) -> FloatArray:
-        """Return the weighted means over the rows, by coordinate, shape (R,)."""
+        """Return the weighted mean of each coordinate over the rows, shape (R,)."""
         omega = self._weights if weights is None else normalised(weights)
         if not nodes:
             return np.empty(0)
@@ -146,7 +150,7 @@ class BlockEngine(WeightedRows):
         return np.asarray(a.T @ b)
 
     def gram_diagonal(self, nodes: Sequence[Vertex], means: FloatArray) -> FloatArray:
-        """Return the variance of the columns; infinity for Gram matrices, which have none."""
+        """Return the weighted variances of the columns; infinity for nodes with a Gram matrix."""
         out, start = [np.empty(0)], 0
         for node in nodes:
             width = self.width(node)
@@ -161,7 +165,10 @@ class BlockEngine(WeightedRows):
     def correlate(
         self, nodes: Sequence[Vertex], vector: FloatArray, *, absolute: bool = False
     ) -> FloatArray:
-        """Return the coordinates of K_w vector: Phi' vector, or the vector itself for a Gram."""
+        """Return the coordinates of K_w vector: Phi' vector, or ``vector`` for a Gram matrix.
+
+        ``absolute`` (|Phi|' |vector|) is for nodes with blocks only.
+        """
         if absolute:
             return np.asarray(np.abs(self._columns[:, self._positions(nodes)]).T @ np.abs(vector))
         if all(node in self._spans for node in nodes):
@@ -171,12 +178,15 @@ class BlockEngine(WeightedRows):
     def score_squares(
         self, nodes: Sequence[Vertex], vector: FloatArray, *, rounded_up: bool = False
     ) -> FloatArray:
-        """Return |Phi_w' vector|^2 of the nodes, shape (len(nodes),), never too small if asked."""
+        """Return |Phi_w' vector|^2 for each node w, shape (len(nodes),).
+
+        With ``rounded_up`` no entry is below its exact value.
+        """
         out = np.zeros(len(nodes))
         known = {node: i for i, node in enumerate(nodes)}
         wide = [node for node in nodes if node not in self._spans]
         if len(wide) < len(nodes):
-            # All blocks at once: one product is faster than copies of the columns asked for.
+            # One product with all blocks is faster than copying the requested columns.
             scores = np.abs(self._columns.T @ vector)
             if rounded_up:
                 scores += rounding_margin(self.n_rows) * self._absolute_scores(np.abs(vector))
@@ -208,7 +218,7 @@ class BlockEngine(WeightedRows):
         return self._grams[node]
 
     def _absolute_scores(self, sizes: FloatArray) -> FloatArray:
-        """Return |Phi|' sizes of all columns, a few at a time: no second copy of them is made."""
+        """Return |Phi|' sizes for all columns, in chunks that avoid a full copy of |Phi|."""
         out = np.empty((self._columns.shape[1], *sizes.shape[1:]))
         step = max(1, _CHUNK_NUMBERS // max(self.n_rows, 1))
         for start in range(0, len(out), step):
@@ -223,7 +233,7 @@ class BlockEngine(WeightedRows):
         return self._grams[node].apply(omega)
 
     def _positions(self, nodes: Sequence[Vertex]) -> NDArray[np.intp]:
-        """Return the columns of some blocks."""
+        """Return the column positions of the blocks of some nodes."""
         spans = [self._spans[node] for node in nodes]
         if not spans:
             return np.empty(0, dtype=np.intp)

@@ -1,11 +1,13 @@
-"""Extensions where absent variables have features of their own, because level 0 is not constant.
+"""Scores of extensions if level 0 of some variables is not constant (a "bump").
 
-With E the variables whose level 0 is a bump, the features of prefix + (m, j) are
+Such a variable contributes a feature to every node, even if it is absent from the node. Let E be
+the set of these variables. The features of prefix + (m, j) are
 
     own levels of the prefix * phi_{m,j} * prod_{m' in E, absent, m' != m} phi_{m',0}.
 
-The products over all absent variables but one are running products from both sides, no division,
-so that one prefix costs a few passes over the columns however many variables there are.
+The products over all absent variables but one are computed from cumulative products in both
+directions, without division. One prefix therefore costs a few passes over the columns, whatever the
+number of variables.
 """
 
 from __future__ import annotations
@@ -21,18 +23,18 @@ __all__ = ["BumpExtensions"]
 
 
 class BumpExtensions:
-    """Scores of all one-variable extensions of a prefix; every level 0 has one column at most.
+    """Scores of all one-variable extensions of a prefix; each level 0 must have at most one column.
 
     Parameters
     ----------
     columns : ndarray of shape (n, C)
         All stored one-variable features.
     spans : mapping of (variable, level) to slice
-        Where each level stands.
+        The columns of each stored level.
     pairs : sequence of (variable, level)
         The levels above 0, in the order in which scores are returned.
     features : NodeFeatures
-        Makes the features of the prefixes.
+        Computes the features of the prefixes.
     """
 
     def __init__(
@@ -54,10 +56,10 @@ class BumpExtensions:
     def products(
         self, prefix: Node, weighted: FloatArray, rows: slice, *, absolute: bool
     ) -> FloatArray:
-        """Return Phi' weighted over some rows: (prefix columns, k, level columns).
+        """Return Phi' weighted over some rows, shape (prefix columns, k, level columns).
 
-        ``weighted`` has shape (rows, k); with ``absolute`` all numbers are replaced by their
-        magnitudes.
+        ``weighted`` has shape (number of rows, k). With ``absolute`` all numbers are replaced by
+        their magnitudes.
         """
         own = self._features.own(prefix, rows)
         levels = self._columns[rows][:, self._levels] * self._others(prefix, rows)
@@ -68,7 +70,7 @@ class BumpExtensions:
         return np.asarray(out.reshape(own.shape[1], weighted.shape[1], -1))
 
     def squares(self, scores: FloatArray, prefix: Node) -> FloatArray:
-        """Return the squared norm of each extension's scores, NaN where it is none."""
+        """Return the squared score of each extension; NaN if the prefix contains its variable."""
         out = self._blocks.sum(np.sum(scores**2, axis=(0, 1)))
         present = {m for m, _ in prefix}
         out[[m in present for m, _ in self._pairs]] = np.nan
@@ -83,7 +85,7 @@ class BumpExtensions:
         np.cumprod(bumps, axis=1, out=before[:, 1:])
         after = np.ones_like(before)
         after[:, :-1] = np.cumprod(bumps[:, ::-1], axis=1)[:, ::-1]
-        # One column per absent variable without it, and a last one with all of them.
+        # Column i is the product without absent variable i; the last one is the full product.
         without = np.hstack([before[:, :-1] * after[:, 1:], before[:, -1:]])
         position = {m: i for i, m in enumerate(absent)}
         return without[:, [position.get(int(m), len(absent)) for m in self._variables]]

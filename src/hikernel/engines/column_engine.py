@@ -1,4 +1,4 @@
-"""Rows of a graph whose nodes have one feature column each, made when it is asked for."""
+"""Engine of a graph whose nodes have one feature column each, computed on demand."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ __all__ = ["ColumnEngine"]
 
 
 class ColumnEngine(WeightedRows):
-    """Rows whose features are columns on demand; nothing is kept but what is in use.
+    """Engine that computes each feature column when it is needed and does not store it.
 
     Parameters
     ----------
     column : callable
-        Node to its column over all N rows, shape (N,).
+        Maps a node to its column over all N rows, shape (N,).
     rows : ndarray of int of shape (n,)
-        Which of these rows.
+        Positions, among the N rows, of the rows of this engine.
     row_weights : ndarray of shape (n,)
-        Positive; they are normalised to sum one.
+        Positive weights; they are normalised to sum to one.
     """
 
     def __init__(
@@ -42,12 +42,12 @@ class ColumnEngine(WeightedRows):
         return ColumnEngine(self._column, self.rows[rows], self._weights[rows])
 
     def width(self, node: Vertex) -> int:
-        """Return 1."""
+        """Return 1, the number of feature columns of any node."""
         return 1
 
     @property
     def has_kernels(self) -> bool:
-        """No: all have a feature column."""
+        """False: every node has a feature column."""
         return False
 
     def kernel_operator(self, nodes: Sequence[Vertex]) -> None:
@@ -91,7 +91,7 @@ class ColumnEngine(WeightedRows):
     def correlate(
         self, nodes: Sequence[Vertex], vector: FloatArray, *, absolute: bool = False
     ) -> FloatArray:
-        """Return Phi' vector, or |Phi|' |vector|."""
+        """Return Phi' vector, or |Phi|' |vector| if ``absolute``."""
         features = self.features(nodes)
         if absolute:
             return np.asarray(np.abs(features).T @ np.abs(vector))
@@ -100,7 +100,10 @@ class ColumnEngine(WeightedRows):
     def score_squares(
         self, nodes: Sequence[Vertex], vector: FloatArray, *, rounded_up: bool = False
     ) -> FloatArray:
-        """Return |Phi_w' vector|^2 of the nodes, shape (len(nodes),), never too small if asked."""
+        """Return |Phi_w' vector|^2 for each node w, shape (len(nodes),).
+
+        With ``rounded_up`` no entry is below its exact value.
+        """
         scores = self.score_bounds(nodes, vector) if rounded_up else self.correlate(nodes, vector)
         return Blocks([1] * len(nodes)).squares(scores)
 

@@ -1,7 +1,7 @@
-"""Features of an engine: weights of rows, blocks of columns, products of levels, rounding.
+"""What engines share: row weights, blocks of columns, products of levels, rounding margins.
 
-Certificates rest on scores that are never too small. ``rounding_margin`` is the one place that says
-by how much a sum over the rows can be off.
+Certificates need scores that are never too small. ``rounding_margin`` is the single definition of
+the bound on the rounding error of a sum over the rows.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ __all__ = [
 IndexArray = NDArray[np.intp]
 
 _SPARE = 64
-"""Operations besides the sum itself that a margin covers: products, squares, a few additions."""
+"""Operations that a margin covers in addition to the sum: products, squares, a few additions."""
 
 
 def rounding_margin(n_rows: int) -> float:
     """Return a bound on the error of a sum of n products, relative to the sum of their magnitudes.
 
     A computed inner product of n terms is off by at most (n + 1) eps / 2 times the sum of the
-    magnitudes, to first order. The margin is twice that, with room for what is done before and
-    after the sum.
+    magnitudes, to first order. The margin is twice that, plus an allowance for the operations
+    before and after the sum.
 
     >>> x = np.random.default_rng(0).standard_normal(10_000).astype(np.float32).astype(float)
     >>> import math
@@ -48,18 +48,18 @@ def rounding_margin(n_rows: int) -> float:
 
 
 def normalised(weights: FloatArray) -> FloatArray:
-    """Return weights of sum one; the largest is divided out first, so that no sum overflows."""
+    """Return weights scaled to sum one; dividing by the largest first avoids overflow."""
     scaled = weights / np.max(weights)
     return np.asarray(scaled / np.sum(scaled))
 
 
 def by_output(vector: FloatArray) -> FloatArray:
-    """Return shape (n, k) for a vector of shape (n,), one output, or (n, k)."""
+    """Return a vector of shape (n,) as (n, 1), one column per output; leave (n, k) as it is."""
     return vector[:, None] if vector.ndim == 1 else vector
 
 
 def cut_blocks(widths: Sequence[int], most: int) -> Iterator[slice]:
-    """Cut a list of nodes so that a part has at most ``most`` columns, or a single node."""
+    """Yield slices of a list of nodes: each has at most ``most`` columns, or is a single node."""
     start, total = 0, 0
     for i, width in enumerate(widths):
         if total and total + width > most:
@@ -71,12 +71,12 @@ def cut_blocks(widths: Sequence[int], most: int) -> Iterator[slice]:
 
 
 class Blocks:
-    """Blocks of columns that stand side by side, one per node.
+    """Positions of adjacent blocks of columns, one block per node.
 
     Parameters
     ----------
     widths : sequence of int
-        Columns of each of the m nodes.
+        Number of columns of each of the m nodes.
 
     Examples
     --------
@@ -104,47 +104,47 @@ class Blocks:
 
     @cached_property
     def _single(self) -> bool:
-        """Whether every node has one column, so that sums cost nothing."""
+        """Whether every node has one column, so that no sum is needed."""
         return bool(np.all(self.widths == 1))
 
     def columns(self, index: Sequence[int] | IndexArray) -> IndexArray:
-        """Return the columns of some nodes, given by position."""
+        """Return the columns of the nodes at some positions."""
         if self._single:
             return np.asarray(index, dtype=np.intp)
         parts = [np.arange(self.starts[i], self._ends[i]) for i in index]
         return np.concatenate([np.empty(0, dtype=np.intp), *parts])
 
     def restrict(self, index: Sequence[int] | IndexArray) -> Blocks:
-        """Return the blocks of some nodes once the others are gone."""
+        """Return the blocks of the nodes at some positions, as if the others did not exist."""
         return Blocks(self.widths[np.asarray(index, dtype=np.intp)])
 
     def spread(self, x: NDArray[Any]) -> NDArray[Any]:
-        """Repeat a value per node for each of its columns."""
+        """Repeat the value of each node for each of its columns."""
         return x if self._single else np.repeat(x, self.widths)
 
     def sum(self, x: FloatArray, axis: int = 0) -> FloatArray:
-        """Sum over the columns of each node, along one axis."""
+        """Return the sums over the columns of each node, along one axis."""
         if self._single:
             return x
         return np.asarray(np.add.reduceat(x, self.starts, axis=axis))
 
     def squares(self, x: FloatArray) -> FloatArray:
-        """Return the squared norm of each node's part of x, shape (R,) or (R, k), over outputs."""
+        """Return the squared norm of each node's part of x; x has shape (R,) or (R, k)."""
         squares = x**2 if x.ndim == 1 else np.sum(x**2, axis=1)
         return self.sum(np.asarray(squares))
 
     def split(self, x: FloatArray) -> list[FloatArray]:
-        """Return the part of each node, along the first axis."""
+        """Return the part of x that belongs to each node, split along the first axis."""
         return np.split(x, self._ends[:-1]) if len(self) else []
 
 
 class WeightedRows:
-    """Rows with weights, the part that all engines in memory share.
+    """Weighted rows, the base class of all in-memory engines.
 
     Parameters
     ----------
     row_weights : ndarray of shape (n,)
-        Positive; they are normalised to sum one.
+        Positive weights; they are normalised to sum to one.
     """
 
     def __init__(self, row_weights: FloatArray) -> None:
@@ -157,11 +157,11 @@ class WeightedRows:
 
     @property
     def row_weights(self) -> FloatArray:
-        """Weights of the rows, of sum one."""
+        """Weights of the rows; they sum to one."""
         return self._weights
 
     def weighted(self, row_weights: FloatArray) -> Self:
-        """Return the same rows with other weights; nothing is copied."""
+        """Return an engine over the same rows with other weights; no features are copied."""
         out = object.__new__(type(self))
         out.__dict__.update(self.__dict__)
         out._weights = normalised(np.asarray(row_weights, dtype=np.float64))
@@ -170,24 +170,24 @@ class WeightedRows:
     def correlate(
         self, nodes: Sequence[Vertex], vector: FloatArray, *, absolute: bool = False
     ) -> FloatArray:
-        """Return Phi' vector, or |Phi|' |vector|."""
+        """Return Phi' vector, or |Phi|' |vector| if ``absolute``."""
         raise NotImplementedError
 
     def score_bounds(self, nodes: Sequence[Vertex], vector: FloatArray) -> FloatArray:
-        """Return numbers that are at least |Phi' vector|, whatever rounding did to it."""
+        """Return upper bounds on |Phi' vector| that hold in spite of rounding errors."""
         margin = rounding_margin(self.n_rows) * self.correlate(nodes, vector, absolute=True)
         return np.asarray(np.abs(self.correlate(nodes, vector)) + margin)
 
 
 class NodeFeatures:
-    """Features of nodes from stored one-variable levels: row-wise Kronecker products.
+    """Node features, computed as row-wise Kronecker products of stored one-variable levels.
 
     Parameters
     ----------
     columns : ndarray of shape (n, C)
         All stored one-variable features, in Fortran order.
     spans : mapping of (variable, level) to slice
-        Where each level stands; a level 0 that is identically one is not stored.
+        The columns of each level; a level 0 that is identically one is not stored.
     widths : sequence of tuple of int
         ``widths[m][j]`` is the number of columns of level j of variable m.
     """
@@ -201,7 +201,7 @@ class NodeFeatures:
         self._columns = columns
         self._spans = spans
         self._widths = widths
-        # Without a constant level 0 a variable takes part in every node, present or not.
+        # A variable without a constant level 0 contributes to every node, even if absent from it.
         self.everywhere = [m for m in range(len(widths)) if (m, 0) in spans]
         self.single_columns = not self.everywhere and all(
             width == 1 for variable_widths in widths for width in variable_widths
@@ -217,7 +217,7 @@ class NodeFeatures:
         return width
 
     def factors(self, node: Node) -> list[tuple[int, int]]:
-        """Return the (variable, level) pairs whose features are multiplied for a node."""
+        """Return the (variable, level) pairs whose product gives the features of a node."""
         if not self.everywhere:
             return list(node)
         present = dict(node)
@@ -225,7 +225,7 @@ class NodeFeatures:
         return sorted([*node, *absent])
 
     def own(self, node: Node, rows: slice) -> FloatArray:
-        """Return the product of a node's own levels, without those of absent variables."""
+        """Return the product of a node's own levels, without level 0 of absent variables."""
         width = 1
         for m, level in node:
             width *= self._widths[m][level]
@@ -234,7 +234,7 @@ class NodeFeatures:
         return out
 
     def builder(self, nodes: Sequence[Node]) -> Callable[[slice], FloatArray]:
-        """Return a function that makes the features of some rows, shape (rows, R)."""
+        """Return a function that maps a slice of rows to their features, shape (rows, R)."""
         if self.single_columns:
             return self._single_column_builder(nodes)
         factors = [tuple(self.factors(node)) for node in nodes]
@@ -247,14 +247,14 @@ class NodeFeatures:
             for node_factors, width in zip(factors, widths, strict=True):
                 block = out[:, start : start + width]
                 self._fill(block, node_factors, rows, done)
-                done[node_factors] = block  # nodes that extend it start from here
+                done[node_factors] = block  # reused by nodes that extend this one
                 start += width
             return out
 
         return build
 
     def _single_column_builder(self, nodes: Sequence[Node]) -> Callable[[slice], FloatArray]:
-        """Return the same where every level is one column: products of columns, no copies."""
+        """Return the same if every level has one column: products of columns, without copies."""
         table = self._columns.T
         factors = [[self._spans[pair].start for pair in node] for node in nodes]
 
@@ -281,7 +281,10 @@ class NodeFeatures:
         rows: slice,
         done: dict[tuple[tuple[int, int], ...], FloatArray],
     ) -> None:
-        """Write the row-wise Kronecker product of the factors into ``block``."""
+        """Write the row-wise Kronecker product of the factors into ``block``.
+
+        ``done`` maps factors to products that are already computed.
+        """
         if not factors:
             block[...] = 1.0
             return

@@ -1,7 +1,8 @@
-"""Rows of a grid whose levels are known by their Gram matrices: a node is a product of them.
+"""Engine of a grid whose levels are Gram matrices; the kernel of a node is their product.
 
-Only the matrices of the levels are held, as they were given; a subset of the rows is a list of
-positions. Products exist a chunk or a tile at a time (``kernels``, ``gram_tails``).
+Only the matrices of the levels are kept, as they were given. A subset of the rows keeps a list of
+positions, unless its matrices are small enough to be copied. Products are computed for one chunk or
+tile at a time (see ``node_kernels`` and ``gram_tails``).
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ __all__ = ["GramGridEngine", "ProductGram", "product_kernel"]
 
 
 class ProductGram(GramKernel):
-    """K[i, k] = prod_f K_f[i, k], made a chunk of rows at a time.
+    """K[i, k] = prod_f K_f[i, k], computed one chunk of rows at a time.
 
     Parameters
     ----------
     factors : sequence of DenseGram
-        One at least, over the same rows and columns.
+        At least one, all over the same rows and columns.
     """
 
     def __init__(self, factors: Sequence[DenseGram]) -> None:
@@ -46,7 +47,7 @@ class ProductGram(GramKernel):
         first, *rest = self._factors
         out = first.chunk(rows)
         for i, factor in enumerate(rest):
-            # The first product is a new array: what is given may be the user's own matrix.
+            # The first product needs a new array: the first chunk may be the user's own matrix.
             out = np.multiply(out, factor.chunk(rows), out=out if i > 0 else None)
         return out
 
@@ -56,9 +57,9 @@ class ProductGram(GramKernel):
 
 
 def product_kernel(factors: Sequence[DenseGram], n_rows: int) -> NodeKernel:
-    """Return the kernel of a node from those of its levels; without any it is the constant one.
+    """Return the kernel of a node, the product of its factors; without factors it is one.
 
-    The constant kernel is one feature column of ones, whose products cost nothing.
+    The constant kernel is represented by one feature column of ones, which makes it cheap.
     """
     if not factors:
         return BlockKernel(np.ones((n_rows, 1)))
@@ -66,14 +67,14 @@ def product_kernel(factors: Sequence[DenseGram], n_rows: int) -> NodeKernel:
 
 
 class GramGridEngine(WeightedRows):
-    """Rows given by one Gram matrix per variable and level; level 0 is the constant kernel one.
+    """Engine with one Gram matrix per variable and level; level 0 is the constant kernel one.
 
     Parameters
     ----------
     levels : sequence of sequence of DenseGram
-        ``levels[m][j - 1]`` is the (n, n) matrix of level j >= 1 of variable m, one at least.
+        ``levels[m][j - 1]`` is the (n, n) matrix of level j >= 1 of variable m, at least one.
     row_weights : ndarray of shape (n,)
-        Positive; they are normalised to sum one.
+        Positive weights; they are normalised to sum to one.
     """
 
     has_draws = False
@@ -88,36 +89,36 @@ class GramGridEngine(WeightedRows):
 
     @property
     def score_work(self) -> int:
-        """Numbers that one score takes: half of a matrix."""
+        """Numbers to process for the score of one node: half a matrix and its diagonal."""
         return self.n_rows * (self.n_rows + 1) // 2
 
     def subset(self, rows: NDArray[np.intp]) -> GramGridEngine:
-        """Return an engine over some of the rows; matrices are copied if they are small."""
+        """Return an engine over some of the rows; small matrices are copied."""
         out = object.__new__(GramGridEngine)
         out._weights = normalised(self._weights[rows])
         out._grams = restrict_all(self._grams, rows)
         return out
 
     def width(self, node: Node) -> int:
-        """Return the number of coordinates of a node: the rows, or one for the constant root."""
+        """Return the number of coordinates of a node: n, or one for the constant root."""
         return self.n_rows if node else 1
 
     @property
     def has_kernels(self) -> bool:
-        """Yes, all but the root."""
+        """True: every node except the root has a Gram matrix."""
         return True
 
     def kernel_operator(self, nodes: Sequence[Node]) -> KernelOperator:
-        """Return the nodes as kernels, the root as zero.
+        """Return the nodes as kernels, with the root replaced by the zero kernel.
 
-        A problem with an intercept has no use for a constant, whose score is zero up to rounding;
-        zero makes that exact, so that the root never counts as a term.
+        In a problem with an intercept the constant is redundant: its score is zero up to rounding.
+        The zero kernel makes the score exactly zero, so that the root never counts as a term.
         """
         idle = BlockKernel(np.zeros((self.n_rows, 1)))
         return KernelOperator([self._kernel(v) if v else idle for v in nodes], self.n_rows)
 
     def features(self, nodes: Sequence[Node]) -> NoReturn:
-        """Raise: there are no feature columns, and nothing should ask for them."""
+        """Raise NotImplementedError: there are no feature columns."""
         _refuse("features")
 
     def gram(
@@ -128,24 +129,24 @@ class GramGridEngine(WeightedRows):
         right_means: FloatArray,
         weights: FloatArray | None = None,
     ) -> NoReturn:
-        """Raise: moments are of feature columns."""
+        """Raise NotImplementedError: moments need feature columns."""
         _refuse("gram")
 
     def means(self, nodes: Sequence[Node], weights: FloatArray | None = None) -> FloatArray:
-        """Return the weighted means over the rows, by coordinate, shape (R,)."""
+        """Return the weighted mean of each coordinate over the rows, shape (R,)."""
         omega = self._weights if weights is None else normalised(weights)
         parts = [self._kernel(node).apply(omega) if node else np.ones(1) for node in nodes]
         return np.concatenate([np.empty(0), *parts])
 
     def gram_diagonal(self, nodes: Sequence[Node], means: FloatArray) -> FloatArray:
-        """Return zero for the root, infinity for Gram matrices, whose columns are no features."""
+        """Return zero for the root, and infinity for Gram matrices, which have no features."""
         parts = [np.full(self.n_rows, np.inf) if node else np.zeros(1) for node in nodes]
         return np.concatenate([np.empty(0), *parts])
 
     def correlate(
         self, nodes: Sequence[Node], vector: FloatArray, *, absolute: bool = False
     ) -> FloatArray:
-        """Return the coordinates of K_w vector: the vector itself, and its sum for the root."""
+        """Return the coordinates of K_w vector: ``vector`` itself, or its sum for the root."""
         if absolute:
             _refuse("correlate of magnitudes")
         parts = [self._kernel(node).coordinates(vector) for node in nodes]
@@ -164,7 +165,10 @@ class GramGridEngine(WeightedRows):
     def score_squares(
         self, nodes: Sequence[Node], vector: FloatArray, *, rounded_up: bool = False
     ) -> FloatArray:
-        """Return vector' K_w vector of the nodes, added over outputs, never too small if asked."""
+        """Return vector' K_w vector for each node w, added over outputs, shape (len(nodes),).
+
+        With ``rounded_up`` no entry is below its exact value.
+        """
         operator = KernelOperator([self._kernel(node) for node in nodes], self.n_rows)
         return operator.score_squares(vector, rounded_up=rounded_up)
 
@@ -176,7 +180,7 @@ class GramGridEngine(WeightedRows):
     def extension_squares(
         self, prefixes: Sequence[Node], vector: FloatArray, *, rounded_up: bool = False
     ) -> FloatArray:
-        """Return vector' (K_prefix * K_{m,j}) vector of all one-variable extensions."""
+        """Return vector' (K_prefix * K_{m,j}) vector for all one-variable extensions."""
         out = extension_sums(self._grams, prefixes, vector, rounded_up=rounded_up)
         columns: dict[int, list[int]] = {}
         for i, (m, _) in enumerate(self._grams):
@@ -186,15 +190,16 @@ class GramGridEngine(WeightedRows):
         return out
 
     def level_squares(self, vector: FloatArray) -> FloatArray:
-        """Return sum_i vector_i^2 K_{m,j}[i, i] of all levels.
+        """Return sum_i vector_i^2 K_{m,j}[i, i] for all levels, shape (len(level_pairs),).
 
-        It bounds products of two levels as features do: some Phi has K = Phi Phi', of which only
-        |Phi(x_i)|^2 = K[i, i] is needed, and level 0 of all other variables is one. With u > 0,
+        These sums bound the scores of products of two levels, as they do for feature columns. Some
+        Phi satisfies K = Phi Phi', and the bound needs only |Phi(x_i)|^2 = K[i, i]. Level 0 of all
+        other variables is one. For any u > 0,
 
             |sum_i vector_i Phi_v(x_i) x Phi_w(x_i)| <= sum_i |vector_i / u_i| |Phi_v(x_i)|
                                                              u_i |Phi_w(x_i)|,
 
-        and the inequality of Cauchy and Schwarz over i.
+        and the Cauchy-Schwarz inequality over i gives the bound.
         """
         squares = vector**2
         return np.array([squares @ np.maximum(g.diagonal(), 0.0) for g in self._grams.values()])
@@ -206,7 +211,7 @@ class GramGridEngine(WeightedRows):
         scales: Sequence[FloatArray],
         max_order: int | None = None,
     ) -> FloatArray:
-        """Return the descendant sums U(t) of the nodes, exact, in tiles of pairs of rows."""
+        """Return the exact descendant sums U(t) of the nodes, computed in tiles of row pairs."""
         return GramTailSummer(self._grams, scales, max_order).sums(nodes, dual_coef)
 
     def tail_draws(
@@ -218,7 +223,7 @@ class GramGridEngine(WeightedRows):
         n_draws: int,
         seed: int,
     ) -> NoReturn:
-        """Raise: random signs need feature columns."""
+        """Raise NotImplementedError: random signs need feature columns."""
         _refuse("tail_draws")
 
     def tail_diagonal(
@@ -228,7 +233,7 @@ class GramGridEngine(WeightedRows):
         scales: Sequence[FloatArray],
         max_order: int | None,
     ) -> NoReturn:
-        """Raise: only the bounds from random signs ask for it."""
+        """Raise NotImplementedError: only the bounds from random signs use it."""
         _refuse("tail_diagonal")
 
     def _kernel(self, node: Node) -> NodeKernel:

@@ -1,15 +1,16 @@
 """Sums over pairs of rows where the levels of a grid are Gram matrices.
 
-A node of the grid is a product, K_w = prod_m K_{m,w_m} entry by entry, and level 0 is one. Scores
-and descendant sums are sums over all pairs of rows,
+The kernel of a node is an entrywise product, K_w = prod_m K_{m,w_m}, and level 0 is one. Scores and
+descendant sums are sums over all pairs of rows,
 
     |a_w|^2 = sum_ik alpha_i alpha_k K_w[i, k],
     U(t)    = sum_ik alpha_i alpha_k prod_m S_{m,t_m}[i, k],
     S_{m,j} = sum_{l >= j} scales_m[j, l] K_{m,l}.
 
-They are taken in tiles of pairs, half of them, for the matrices are symmetric; per tile one matrix
-product gives the scores of all extensions of some prefixes, and the plans of ``tails`` and
-``limited_tails`` give the descendant sums. No product of levels is ever stored.
+The sums are computed in tiles of pairs. Only half of the tiles are visited, because the matrices
+are symmetric. Per tile, one matrix product gives the scores of all extensions of some prefixes. The
+descendant sums use the plans of ``tails`` and ``limited_tails``. No n x n product of levels is ever
+stored.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ __all__ = ["GramTailSummer", "LevelGrams", "extension_sums"]
 Pair = tuple[int, int]
 
 LevelGrams = Mapping[Pair, DenseGram]
-"""Gram matrices of (variable, level), level >= 1, variables and levels ascending."""
+"""Gram matrix of each (variable, level) with level >= 1, variables and levels ascending."""
 
 
 def extension_sums(
@@ -42,11 +43,11 @@ def extension_sums(
     Parameters
     ----------
     grams : mapping of (variable, level) to DenseGram
-        The levels.
+        Gram matrices of the levels.
     prefixes : sequence of Node
-        The left factors.
+        The nodes to be extended by each level.
     dual_coef : ndarray of shape (n,) or (n, k)
-        alpha. Outputs are added up: alpha_i alpha_k is an inner product.
+        alpha. With several outputs alpha_i alpha_k is an inner product, the sum over the outputs.
     rounded_up : bool
         Whether to add a bound on the rounding error.
 
@@ -96,8 +97,8 @@ def _extension_rounding(
 ) -> FloatArray:
     """Return a bound on the rounding error of the sums over pairs.
 
-    K_w is positive semidefinite, so that the magnitudes of the terms add up to at most
-    (sum_i |alpha_i| sqrt(K_w[i, i]))^2, |alpha_i| the norm of a row.
+    K_w is positive semidefinite, so the magnitudes of the terms add up to at most
+    (sum_i |alpha_i| sqrt(K_w[i, i]))^2, where |alpha_i| is the norm of row i.
     """
     roots = np.stack([_root(gram.diagonal()) for gram in grams.values()])
     sizes = np.hypot.reduce(np.abs(dual_coef), axis=1)
@@ -113,21 +114,21 @@ def _root(diagonal: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True)
 class _GramSum:
-    """constant + sum_l scale_l K_l, entry by entry.
+    """The matrix constant + sum_l scale_l K_l.
 
     Attributes
     ----------
     constant : float
-        The part of level 0.
+        Contribution of level 0, added to every entry.
     terms : tuple of (scale, DenseGram)
-        The other levels.
+        Contributions of the other levels.
     """
 
     constant: float
     terms: tuple[tuple[float, DenseGram], ...]
 
     def write(self, out: FloatArray, tile: Tile) -> None:
-        """Write the entries of a tile, shape (n_pairs,)."""
+        """Write the entries of a tile into ``out``, shape (n_pairs,)."""
         rows, cols = tile
         square = out.reshape(rows.stop - rows.start, cols.stop - cols.start)
         square[...] = self.constant
@@ -152,19 +153,20 @@ class _GramSum:
 class GramTailSummer:
     """Descendant sums U(t) from Gram matrices, exact, plus a bound on the rounding error.
 
-    Without a limit on the order, the product over all variables of S_{m,0} is formed once per tile
-    and the S_{m,0} of a node's variables are divided out again (``tails``). S_{m,0} = 1 + rho_m may
-    have any sign here; the computed number is either exactly zero, and then nothing is divided, or
-    at least 1e-16 in magnitude, which multiplied in and divided out is exact to rounding.
+    Without a limit on the order, the product of S_{m,0} over all variables is formed once per tile,
+    and the S_{m,0} of a node's variables are divided out again (see ``tails``). Here S_{m,0} =
+    1 + rho_m may have any sign. If its computed value is zero, there is no division. Any other
+    computed value (at least 1e-16 in magnitude if the variable has one level) is multiplied in and
+    divided out again, which is exact up to rounding.
 
     Parameters
     ----------
     grams : mapping of (variable, level) to DenseGram
-        The levels.
+        Gram matrices of the levels.
     scales : sequence of ndarray of shape (q_m + 1, q_m + 1)
         ``scales[m][j, l]``, zero for l < j, one at [0, 0].
     max_order : int or None
-        How many variables a descendant may have.
+        Maximum number of variables of a descendant; None for no limit.
     """
 
     def __init__(
@@ -176,7 +178,7 @@ class GramTailSummer:
         self._max_order = max_order if limited else None
 
     def sums(self, nodes: Sequence[Node], dual_coef: FloatArray) -> FloatArray:
-        """Return U(t), rounded up, for the nodes, shape (len(nodes),); infinity on overflow."""
+        """Return U(t), rounded up, for each node, shape (len(nodes),); infinity on overflow."""
         out = np.zeros(len(nodes))
         dual_coef = by_output(dual_coef)
         if not nodes:
@@ -206,7 +208,7 @@ class GramTailSummer:
             return plan.tile_sums(stack, weight)
 
         total = _added_up(work, tiles, len(nodes), n)
-        # The terms add up to at most (sum_i |alpha_i| sqrt(K_ii))^2, as in ``tails``.
+        # The magnitudes add up to at most (sum_i |alpha_i| sqrt(K_ii))^2, as in ``tails``.
         roots = np.stack([np.sqrt(factor.diagonal(n)) for factor in factors])
         size = plan.tile_sums(roots, np.hypot.reduce(np.abs(dual_coef), axis=1))
         longest = max(len(factor.terms) for factor in factors)
@@ -230,7 +232,8 @@ class GramTailSummer:
             return factor.diagonal(n)
 
         total = _added_up(work, tiles, len(nodes), n)
-        # The terms add up to at most n sum_i |alpha_i|^2 K_ii, with nothing left out of the e_k.
+        # The magnitudes add up to at most n sum_i |alpha_i|^2 K_ii. ``exact=False`` adds the terms
+        # of the e_k that the exact recursion subtracts.
         squares = np.sum(dual_coef**2, axis=1)
         size = plan.sums(diagonal, *parts, squares, exact=False)
         n_terms = sum(len(factor.terms) + 1 for group in parts for factor in group)
@@ -238,14 +241,14 @@ class GramTailSummer:
         return np.asarray(total + gamma * n * size)
 
     def _parts(self, plan: OrderPlan) -> tuple[list[_GramSum], list[_GramSum], list[_GramSum]]:
-        """Return the S_{m,j} of the nodes, the rho_m of their variables, those of the others."""
+        """Return the S_{m,j} of the nodes, the rho_m of their variables, and the other rho_m."""
         levels = [self._factor(m, j) for m, j in plan.pairs]
         excess = [self._excess(m) for m in plan.variables]
         others = [self._excess(m) for m in range(len(self._scales)) if m not in plan.position]
         if plan.depth == 0:
-            others = []  # no further variable may join
+            others = []  # no further variable can be added
         elif plan.depth == 1 and others:
-            # e_1 is their sum: one array for all of them.
+            # Only e_1 is needed. It is the sum of the rho_m: one array for all of them.
             others = [_GramSum(0.0, tuple(term for rho in others for term in rho.terms))]
         return levels, excess, others
 
@@ -257,7 +260,7 @@ class GramTailSummer:
         return self._sum(variable, row, level)
 
     def _excess(self, variable: int) -> _GramSum:
-        """Return rho_m, S_{m,0} without level 0."""
+        """Return rho_m, which is S_{m,0} without the contribution of level 0."""
         return self._sum(variable, self._scales[variable][0], 1)
 
     def _sum(self, variable: int, row: FloatArray, first: int) -> _GramSum:
@@ -268,9 +271,9 @@ class GramTailSummer:
 def _added_up(
     work: Callable[[Tile], FloatArray], tiles: list[Tile], n_sums: int, n_rows: int
 ) -> FloatArray:
-    """Return the sums over all tiles, shape (n_sums,): zero where rounding makes one negative.
+    """Return the sums over all tiles, shape (n_sums,).
 
-    Infinity where the terms overflow.
+    A sum that rounding makes negative is set to zero, and one whose terms overflow to infinity.
     """
     total = np.zeros(n_sums)
     for part in in_threads(work, tiles, n_rows):

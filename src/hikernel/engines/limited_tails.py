@@ -1,21 +1,22 @@
-"""Descendant sums with a limit on how many variables interact.
+"""Descendant sums with a limit on the number of interacting variables.
 
-With ``max_order`` K only descendants of at most K variables count. For a node t of order s and
-r = K - s, with constant level 0 and rho_m = sum_{l >= 1} scales_m[0, l] k_{m,l},
+With ``max_order`` K, the sums include only descendants of at most K variables. Let t be a node of
+order s and r = K - s. Level 0 is constant, and rho_m = sum_{l >= 1} scales_m[0, l] k_{m,l}. Then
 
     U(t) = sum_ik alpha_i alpha_k prod_{m in t} S_{m,t_m} E_r({rho_m : m not in t}),
 
-E_r the sum of the elementary symmetric polynomials e_0 + ... + e_r. With several outputs
-alpha_i is a row of numbers, alpha_i alpha_k an inner product, and U(t) the sum of the outputs' own.
+where E_r = e_0 + ... + e_r is a sum of elementary symmetric polynomials. With several outputs,
+alpha_i is a row vector, alpha_i alpha_k is an inner product, and U(t) is the sum of the U(t) of the
+outputs.
 
-Leaving variables out of the e_k is a short recursion, e_k(without m) = e_k - rho_m e_{k-1}(without
-m), so that for t = rest + (m, j)
+A short recursion leaves a variable out of the e_k: e_k(without m) = e_k - rho_m e_{k-1}(without m).
+The nodes t = rest + (m, j) are therefore the entries of r + 1 matrix products over the pairs ik,
 
     U(t) = sum_{a <= r} left_a @ right_a',
-    left_a = alpha alpha' prod_{rest} S E_{r-a}(without rest),   right_a = S_{m,j} (-rho_m)^a
+    left_a = alpha alpha' prod_{rest} S E_{r-a}(without rest),   right_a = S_{m,j} (-rho_m)^a.
 
-is r + 1 matrix products. The e_k of all variables are accumulated one variable at a time: only the
-S_{m,j} of the nodes are held, however many variables there are.
+The e_k are accumulated one variable at a time. Only the S_{m,j} and rho_m of the nodes' variables
+are kept in memory, whatever the number of variables.
 """
 
 from __future__ import annotations
@@ -40,16 +41,17 @@ Factor = TypeVar("Factor")
 class LimitedTailSummer:
     """Sums over the descendants of limited order; level 0 of every variable must be constant.
 
-    ``dual_coef`` is alpha, of shape (n,), or (n, k) for k outputs, whose sums are added.
+    In all methods ``dual_coef`` is alpha, of shape (n,), or (n, k) for k outputs. The sums of the
+    outputs are added.
 
     Parameters
     ----------
     variables : sequence of sequence of (ndarray of shape (n, r) or None)
-        Level features per variable; level 0 is None, identically one.
+        Level features of each variable; level 0 is None, which means identically one.
     scales : sequence of ndarray of shape (q_m + 1, q_m + 1)
         ``scales[m][j, l]``, zero for l < j, one at [0, 0].
     max_order : int
-        K.
+        K, the maximum number of variables of a descendant.
     """
 
     def __init__(
@@ -63,7 +65,7 @@ class LimitedTailSummer:
         self._max_order = max_order
 
     def sums(self, nodes: Sequence[Node], dual_coef: FloatArray) -> FloatArray:
-        """Return U(t), rounded up, for the nodes, shape (len(nodes),); infinity on overflow."""
+        """Return U(t), rounded up, for each node, shape (len(nodes),); infinity on overflow."""
         out = np.zeros(len(nodes))
         for order in sorted({len(node) for node in nodes}):
             index = [i for i, node in enumerate(nodes) if len(node) == order]
@@ -85,7 +87,7 @@ class LimitedTailSummer:
         return out
 
     def diagonal(self, nodes: Sequence[Node], dual_coef: FloatArray) -> FloatArray:
-        """Return sum_i |alpha_i|^2 K_ii, the diagonal of U(t), shape (len(nodes),)."""
+        """Return sum_i |alpha_i|^2 K_ii, the diagonal part of U(t), shape (len(nodes),)."""
         squares = np.sum(by_output(dual_coef) ** 2, axis=1)
         out = np.zeros(len(nodes))
         for order in sorted({len(node) for node in nodes}):
@@ -115,7 +117,7 @@ class LimitedTailSummer:
     def _all_factors(
         self, plan: OrderPlan, n: int
     ) -> tuple[list[FloatArray], list[FloatArray], list[FloatArray]]:
-        """Return the factors of the nodes' levels, of their rho_m, and of the others' rho_m."""
+        """Return factors F of the S_{m,j} of the nodes, of their rho_m, and of the other rho_m."""
         factors = [self._factor(m, j, n) for m, j in plan.pairs]
         excess = [self._factor(m, None, n) for m in plan.variables]
         others = [
@@ -124,9 +126,9 @@ class LimitedTailSummer:
             if len(self._variables[m]) > 1 and m not in plan.position
         ]
         if plan.depth == 0:
-            others = []  # no further variable may join
+            others = []  # no further variable can be added
         elif plan.depth == 1 and others:
-            others = [np.hstack(others)]  # e_1 is their sum: one product for all of them
+            others = [np.hstack(others)]  # only e_1, the sum, is needed: one product
         return factors, excess, others
 
     def _of_one_order(self, nodes: list[Node], dual_coef: FloatArray) -> FloatArray:
@@ -149,7 +151,8 @@ class LimitedTailSummer:
         for part in in_threads(work, tiles, n):
             total += part
 
-        # The terms add up to at most n sum_i |alpha_i|^2 K_ii, with nothing left out of the e_k.
+        # The magnitudes add up to at most n sum_i |alpha_i|^2 K_ii. ``exact=False`` adds the terms
+        # of the e_k that the exact recursion subtracts.
         with np.errstate(over="ignore", invalid="ignore"):
             squares = np.sum(dual_coef**2, axis=1)
             size = plan.sums(_diagonal, factors, excess, others, squares, exact=False)
@@ -158,7 +161,7 @@ class LimitedTailSummer:
             return np.asarray(np.maximum(total, 0.0) + gamma * n * size)
 
     def _factor(self, variable: int, level: int | None, n_rows: int) -> FloatArray:
-        """Return F with S_{m,j} = F F', or rho_m = F F' for level None."""
+        """Return F with S_{m,j} = F F', or with rho_m = F F' if ``level`` is None."""
         levels, scale = self._variables[variable], self._scales[variable]
         if level is None:
             return scaled_factor(levels[1:], scale[0, 1:], n_rows)
@@ -166,7 +169,28 @@ class LimitedTailSummer:
 
 
 class OrderPlan:
-    """Nodes of one order s: rests, last factors, and where the variables stand."""
+    """Matrix products that give U(t) for nodes t = rest + (m, j) of one order s.
+
+    Each rest and each (m, j) is listed once.
+
+    Parameters
+    ----------
+    nodes : list of Node
+        Nodes that all have s variables.
+    max_order : int
+        K, at least s.
+
+    Attributes
+    ----------
+    depth : int
+        r = K - s, the number of variables that may be added.
+    variables : list of int
+        The variables of the nodes, ascending.
+    position : dict of int to int
+        Position of each of these variables in ``variables``.
+    pairs : list of (variable, level)
+        The S_{m,j} that the nodes need.
+    """
 
     def __init__(self, nodes: list[Node], max_order: int) -> None:
         order = len(nodes[0])
@@ -199,17 +223,27 @@ class OrderPlan:
         *,
         exact: bool,
     ) -> FloatArray:
-        """Return the sums over the pairs of rows that ``kernel`` evaluates.
+        """Return the sum for each node, shape (n_nodes,), over the entries given by ``kernel``.
 
-        ``exact`` leaves the node's own variables out of the symmetric polynomials; otherwise
-        nothing is left out and no sign is negative, which bounds the size of all terms.
+        Parameters
+        ----------
+        kernel : callable
+            Maps a factor to its entries, such as those for the pairs of rows of a tile.
+        factors, excess, others : sequence of factors
+            Of the S_{m,j} in ``pairs``, of the rho_m of ``variables``, and of the other rho_m.
+        weight : ndarray of shape (n_entries,)
+            Weights of the entries.
+        exact : bool
+            Whether to leave a node's own variables out of the symmetric polynomials. Otherwise
+            the terms that leave them out are added instead of subtracted. For nonnegative entries
+            this bounds the sum of the magnitudes of all terms.
         """
         levels = [kernel(factor) for factor in factors]
         rhos = [kernel(factor) for factor in excess]
-        # One variable at a time: the kernels of the others are never held together.
+        # Evaluate the other rho_m one at a time: they are never all in memory.
         symmetric = _symmetric(itertools.chain(rhos, map(kernel, others)), self.depth, len(weight))
         sign = -1.0 if exact else 1.0
-        if not self._lasts:  # the root alone
+        if not self._lasts:  # the root is the only node
             whole = float(weight @ np.sum(symmetric, axis=0))
             return np.full(len(self._pick_rest), whole)
         last_levels = np.array([levels[pair] for pair, _ in self._lasts])
@@ -250,7 +284,7 @@ def _symmetric(rhos: Iterable[FloatArray], depth: int, n_pairs: int) -> FloatArr
 
 
 def _without(symmetric: FloatArray, rho: FloatArray, sign: float) -> FloatArray:
-    """Return the e_k with one variable left out (sign -1), or the size of what that adds up."""
+    """Return the e_k with one variable left out (sign -1), or a bound on its terms (sign 1)."""
     out = symmetric.copy()
     for k in range(1, len(out)):
         out[k] += sign * rho * out[k - 1]

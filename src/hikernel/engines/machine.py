@@ -1,4 +1,4 @@
-"""What the machine lends: memory, which is planned before it is taken, and threads."""
+"""Memory, which is checked before it is allocated, and threads, which follow the user's limits."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ __all__ = [
 ]
 
 TILE_NUMBERS = 2**20
-"""Numbers that a thread holds in each of its large arrays (8 MiB)."""
+"""Size of each large array of a thread, in float64 numbers (8 MiB)."""
 
 _MIN_ROWS_FOR_THREADS = 500
-"""Below this many rows starting threads costs more than it saves."""
+"""With fewer rows than this, starting threads costs more time than it saves."""
 
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 
 _outer_threads: ContextVar[int | None] = ContextVar("outer_threads", default=None)
-"""Threads that were allowed before ``one_blas_thread`` was entered."""
+"""Number of threads that were allowed before ``one_blas_thread`` was entered."""
 
 
 def available_bytes() -> int | None:
-    """Return the memory that can be taken without swapping, or None where the system won't tell."""
+    """Return the bytes that can be allocated without swapping, or None if that is unknown."""
     found = [free for free in (_free_in_container(), _free_on_machine()) if free is not None]
     return min(found, default=None)
 
@@ -60,7 +60,7 @@ def _free_on_machine() -> int | None:
 
 
 def _free_in_container() -> int | None:
-    """Return what a control group (version 2) leaves, or None without a limit."""
+    """Return the free bytes under the limit of a control group (version 2), or None if no limit."""
     folder = Path("/sys/fs/cgroup")
     try:
         limit = int((folder / "memory.max").read_text())
@@ -71,16 +71,16 @@ def _free_in_container() -> int | None:
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """What a piece of work will take, before it is taken.
+    """Memory that a computation will need, estimated before it is allocated.
 
     Attributes
     ----------
     kept : int
-        Bytes that stay in use, those of the user's own matrices included.
+        Bytes that stay in use, including those of the user's own matrices.
     working : int
-        Bytes on top of these while it works.
+        Additional bytes during the computation.
     to_take : int
-        Bytes that are not in use yet.
+        Bytes of the two that are not allocated yet.
     """
 
     kept: int
@@ -102,9 +102,9 @@ def require_memory(n_numbers: int, what: str, remedy: str) -> None:
     Parameters
     ----------
     n_numbers : int
-        Float64 numbers about to be allocated.
+        Number of float64 numbers that are about to be allocated.
     what, remedy : str
-        What needs them, and what the user can do about it.
+        What needs the memory, and what the user can do about it.
     """
     available = available_bytes()
     needed = 8 * n_numbers
@@ -117,11 +117,11 @@ def require_memory(n_numbers: int, what: str, remedy: str) -> None:
 
 @contextmanager
 def one_blas_thread(when: bool = True) -> Iterator[None]:
-    """Keep BLAS to one thread within the context, if ``when``.
+    """Limit BLAS to one thread within the context, if ``when`` is true.
 
-    For small problems one thread is as fast as two. Threads that wait for each other in every
-    short product wait for the scheduler on a machine that has other work to do, and a
-    product of 20 microseconds takes milliseconds.
+    For small problems one thread is as fast as two. Several threads must synchronise in every short
+    product. On a busy machine they then wait for the scheduler, and a product of 20 microseconds
+    takes milliseconds.
     """
     if not when:
         yield
@@ -135,10 +135,10 @@ def one_blas_thread(when: bool = True) -> Iterator[None]:
 
 
 def n_threads() -> int:
-    """Return how many threads this process should use: what the user allows BLAS to use.
+    """Return how many threads this process should use: as many as the user allows BLAS to use.
 
-    It follows OPENBLAS_NUM_THREADS and the like, ``threadpoolctl``, and the limits that joblib
-    sets in its workers. ``one_blas_thread`` does not change it: it is about BLAS alone.
+    The number follows OPENBLAS_NUM_THREADS and similar variables, ``threadpoolctl``, and the limits
+    that joblib sets in its workers. ``one_blas_thread`` limits only BLAS and does not change it.
     """
     outer = _outer_threads.get()
     if outer is not None:
@@ -150,23 +150,23 @@ def n_threads() -> int:
 def in_threads(
     work: Callable[[Job], Result], jobs: list[Job], n_rows: int | None = None
 ) -> Iterator[Result]:
-    """Yield the results of all jobs, in their order, on as many threads as the user allows.
+    """Run all jobs on as many threads as the user allows, and yield their results in order.
 
     Parameters
     ----------
     work : callable
-        Does one job; its BLAS is kept to one thread.
+        Computes the result of one job; BLAS is limited to one thread if there are several threads.
     jobs : list
-        The jobs.
+        Arguments of ``work``, one per job.
     n_rows : int, optional
-        Rows that a job works on; threads do not pay where they are few.
+        Number of rows of the problem; if it is small, no threads are started.
     """
     threads = min(n_threads(), len(jobs))
     if threads < 2 or (n_rows is not None and n_rows < _MIN_ROWS_FOR_THREADS):
         yield from map(work, jobs)
         return
     with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
-        # A window keeps the number of waiting results small.
+        # Submit jobs in batches, so that few results wait in memory.
         window = 4 * threads
         for start in range(0, len(jobs), window):
             yield from pool.map(work, jobs[start : start + window])
@@ -174,7 +174,7 @@ def in_threads(
 
 @cache
 def _controller() -> ThreadpoolController:
-    """Return the loaded thread pools; finding them takes milliseconds, so it is done once."""
+    """Return the loaded thread pools; cached, because finding them takes milliseconds."""
     import scipy.linalg  # noqa: F401  # its BLAS must be loaded to be found
 
     return ThreadpoolController()

@@ -1,8 +1,8 @@
-"""Nodes known by their kernel: K_w as an operator, for Gram matrices and feature blocks alike.
+"""Kernels of nodes as operators: one interface for Gram matrices and feature blocks.
 
-A function of node w is given by coordinates c. A feature block has f = Phi c and |f|^2 = |c|^2;
-a Gram matrix has f = K c and |f|^2 = c' K c, so that no factor of K is ever needed. In both, the
-coordinates that belong to a dual vector u (f = K_w u) are Phi'u and u.
+A function f of node w is given by coordinates c. For a feature block f = Phi c and |f|^2 = |c|^2.
+For a Gram matrix f = K c and |f|^2 = c' K c, so that K is never factorised. The coordinates of
+f = K_w u, for a dual vector u, are Phi' u for a feature block and u for a Gram matrix.
 """
 
 from __future__ import annotations
@@ -28,28 +28,28 @@ __all__ = [
 ]
 
 WORKING_COPIES = 4
-"""Matrices of n x n in float64 that a solve holds: the system, its factor, and room to add up."""
+"""Number of n x n float64 matrices that a solve holds: the system, its factor, and work space."""
 
 _CHUNK_NUMBERS = 2**18
-"""Numbers of a Gram matrix in one chunk of rows, as float64 (2 MiB): they stay in the cache while
-they are converted, scaled and added."""
+"""Numbers in one chunk of rows of a Gram matrix, as float64 (2 MiB): a chunk stays in the cache
+while it is converted, scaled and added."""
 
 _COPIED_NUMBERS = 2**25
-"""Numbers of Gram matrices (256 MiB) up to which a subset of rows is copied: gathering rows and
+"""Numbers in the Gram matrices (256 MiB) up to which a subset of rows is copied. Gathering rows and
 columns at every step takes three times as long as reading them in order."""
 
 IndexArray = NDArray[np.intp]
 
 
 class NodeKernel(ABC):
-    """One node over n rows."""
+    """Kernel K of one node over n rows; f is a function of this node."""
 
     width: int
     """Number of coordinates."""
 
     @abstractmethod
     def add_to(self, out: FloatArray, scale: float) -> None:
-        """Add scale K, shape (n, n), to ``out``."""
+        """Add scale * K to ``out``, shape (n, n), in place."""
 
     @abstractmethod
     def apply(self, vector: FloatArray) -> FloatArray:
@@ -61,24 +61,25 @@ class NodeKernel(ABC):
 
     @abstractmethod
     def expand(self, coordinates: FloatArray) -> FloatArray:
-        """Return f on the rows, shape (n,) or (n, k)."""
+        """Return the values of f on the rows, shape (n,) or (n, k), from its coordinates."""
 
     @abstractmethod
     def square(self, coordinates: FloatArray) -> float:
-        """Return |f|^2, added over outputs."""
+        """Return |f|^2, added over outputs, from the coordinates of f."""
 
     @abstractmethod
     def inner(self, left: FloatArray, right: FloatArray) -> float:
-        """Return the inner product of two functions."""
+        """Return the inner product of two functions, given by their coordinates."""
 
     @abstractmethod
     def diagonal(self) -> FloatArray:
         """Return K_ii, shape (n,)."""
 
     def size_bound(self, sizes: FloatArray) -> float:
-        """Return a bound on sum_ik |K_ik| s_i s_k, s >= 0 of shape (n,) or (n, k).
+        """Return an upper bound on sum_ik |K_ik| s_i s_k for s = ``sizes`` >= 0.
 
-        By |K_ik|^2 <= K_ii K_kk.
+        s has shape (n,), or (n, k), and then the k columns are added. The bound follows from
+        |K_ik|^2 <= K_ii K_kk.
         """
         return float(np.sum((np.sqrt(np.maximum(self.diagonal(), 0.0)) @ sizes) ** 2))
 
@@ -97,7 +98,7 @@ class BlockKernel(NodeKernel):
         self.width = features.shape[1]
 
     def add_to(self, out: FloatArray, scale: float) -> None:
-        """Add scale Phi Phi'."""
+        """Add scale * Phi Phi' to ``out``."""
         out += (scale * self._features) @ self._features.T
 
     def apply(self, vector: FloatArray) -> FloatArray:
@@ -117,31 +118,31 @@ class BlockKernel(NodeKernel):
         return float(np.sum(coordinates**2))
 
     def inner(self, left: FloatArray, right: FloatArray) -> float:
-        """Return the sum of products."""
+        """Return the inner product of the coordinates."""
         return float(np.sum(left * right))
 
     def diagonal(self) -> FloatArray:
-        """Return |Phi_i|^2."""
+        """Return |Phi_i|^2 of each row, shape (n,)."""
         return np.asarray(np.sum(self._features**2, axis=1))
 
 
 class GramKernel(NodeKernel):
-    """A node with a Gram matrix; subclasses hand it out in chunks of rows."""
+    """A node with a Gram matrix, which subclasses provide in chunks of rows."""
 
     n_rows: int
-    """Rows of the matrix; its columns are the coordinates."""
+    """Number of rows of the matrix; its number of columns is ``width``."""
 
     @abstractmethod
     def chunk(self, rows: slice) -> FloatArray:
         """Return some rows of K as float64, shape (len(rows), width)."""
 
     def chunks(self) -> Iterator[slice]:
-        """Return slices that cover the rows."""
+        """Return an iterator of slices that cover the rows."""
         step = max(1, _CHUNK_NUMBERS // max(self.width, 1))
         return (slice(start, start + step) for start in range(0, self.n_rows, step))
 
     def add_to(self, out: FloatArray, scale: float) -> None:
-        """Add scale K."""
+        """Add scale * K to ``out``."""
         for rows in self.chunks():
             out[rows] += scale * self.chunk(rows)
 
@@ -161,7 +162,7 @@ class GramKernel(NodeKernel):
         return self.apply(coordinates)
 
     def square(self, coordinates: FloatArray) -> float:
-        """Return c' K c, zero where rounding makes it negative."""
+        """Return c' K c, or zero if rounding makes it negative."""
         return max(0.0, self.inner(coordinates, coordinates))
 
     def inner(self, left: FloatArray, right: FloatArray) -> float:
@@ -170,17 +171,18 @@ class GramKernel(NodeKernel):
 
 
 class DenseGram(GramKernel):
-    """A Gram matrix in memory, or some of its rows and columns, which are never copied.
+    """A Gram matrix in memory, or a selection of its rows and columns; the matrix is not copied.
 
     Parameters
     ----------
     matrix : ndarray of shape (N, M)
-        float64 or float32; products are in float64 either way.
+        float64 or float32; products are always computed in float64.
     rows, columns : ndarray of int, optional
-        Which of them; all by default.
+        Positions of the selected rows and columns; all by default.
     nugget : float, default=0.0
-        What is added to the diagonal, so that a matrix which rounding has left slightly indefinite
-        is a kernel again: k(x, z) + nugget where x is z. Only where rows and columns are the same.
+        Number added to the diagonal. It makes a matrix positive semidefinite that rounding has left
+        slightly indefinite: the kernel is k(x, z), plus the nugget if x and z are the same object.
+        It must be zero unless rows and columns are the same.
     """
 
     def __init__(
@@ -199,11 +201,14 @@ class DenseGram(GramKernel):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the whole matrix."""
+        """Bytes of the whole matrix, not only of the selected part."""
         return int(self._matrix.nbytes)
 
     def restricted(self, rows: IndexArray, columns: IndexArray | None = None) -> DenseGram:
-        """Return some rows of this matrix, and the same columns unless others are given."""
+        """Return the part with some rows and columns; ``columns`` defaults to ``rows``.
+
+        The nugget is dropped if ``columns`` is given.
+        """
         nugget = self.nugget if columns is None else 0.0
         columns = rows if columns is None else columns
         rows = rows if self._rows is None else self._rows[rows]
@@ -211,7 +216,7 @@ class DenseGram(GramKernel):
         return DenseGram(self._matrix, rows, columns, nugget)
 
     def copied(self) -> DenseGram:
-        """Return the same as a matrix of its own in float64, which is faster to read."""
+        """Return the selected part as a separate float64 matrix, which is faster to read."""
         return DenseGram(self._read(slice(0, self.n_rows)), nugget=self.nugget)
 
     def chunk(self, rows: slice) -> FloatArray:
@@ -245,14 +250,14 @@ class DenseGram(GramKernel):
         return np.asarray(found, dtype=np.float64) + self.nugget
 
     def add_to(self, out: FloatArray, scale: float) -> None:
-        """Add scale K."""
+        """Add scale * K to ``out``."""
         for rows in self.chunks():
             out[rows] += scale * self._read(rows)
         if self.nugget > 0.0:
             out.flat[:: len(out) + 1] += scale * self.nugget
 
     def apply(self, vector: FloatArray) -> FloatArray:
-        """Return K vector: one product where nothing is to be converted."""
+        """Return K vector, by one product if no selection and no conversion is needed."""
         if self._rows is None and self._columns is None and self._matrix.dtype == np.float64:
             out = np.asarray(self._matrix @ vector)
         else:
@@ -272,7 +277,7 @@ class DenseGram(GramKernel):
 
 
 def restrict_all(grams: Mapping[Vertex, DenseGram], rows: IndexArray) -> dict[Any, DenseGram]:
-    """Return some rows and columns of several matrices, copied where they are small."""
+    """Return the same rows and columns of several matrices, copied if they are small in total."""
     out = {node: gram.restricted(rows) for node, gram in grams.items()}
     if len(grams) * len(rows) ** 2 <= _COPIED_NUMBERS:
         return {node: gram.copied() for node, gram in out.items()}
@@ -280,14 +285,14 @@ def restrict_all(grams: Mapping[Vertex, DenseGram], rows: IndexArray) -> dict[An
 
 
 class KernelOperator:
-    """Several nodes over the same rows, their coordinates one after the other.
+    """Several nodes over the same rows; their coordinates are concatenated, R in all.
 
     Parameters
     ----------
     kernels : sequence of NodeKernel
-        The m nodes.
+        Kernels of the m nodes.
     n_rows : int
-        n.
+        Number of rows n.
     """
 
     def __init__(self, kernels: Sequence[NodeKernel], n_rows: int) -> None:
@@ -296,13 +301,13 @@ class KernelOperator:
         self.blocks = Blocks([kernel.width for kernel in self._kernels])
 
     def restrict(self, index: Sequence[int] | IndexArray) -> KernelOperator:
-        """Return some of the nodes, given by position."""
+        """Return the operator of the nodes at some positions."""
         return KernelOperator([self._kernels[i] for i in index], self.n_rows)
 
     def weighted_sum(self, zeta: FloatArray) -> FloatArray:
         """Return sum_w zeta_w K_w, shape (n, n)."""
         out = np.zeros((self.n_rows, self.n_rows))
-        # What is lost to rounding beside the largest need not be read.
+        # Skip kernels whose weight is below rounding relative to the largest weight.
         least = 1e-18 * float(np.max(zeta))
         for kernel, scale in zip(self._kernels, zeta, strict=True):
             if scale > least:
@@ -314,11 +319,11 @@ class KernelOperator:
         return np.column_stack([kernel.apply(vector) for kernel in self._kernels])
 
     def coordinates(self, vector: FloatArray) -> FloatArray:
-        """Return the coordinates of K_w vector, shape (R,) or (R, k)."""
+        """Return the coordinates of K_w vector for every node, shape (R,) or (R, k)."""
         return np.concatenate([kernel.coordinates(vector) for kernel in self._kernels])
 
     def expand(self, coordinates: FloatArray) -> FloatArray:
-        """Return the sum of the functions on the rows, shape (n,) or (n, k)."""
+        """Return the sum of the nodes' functions on the rows, shape (n,) or (n, k)."""
         parts = zip(self._kernels, self.blocks.split(coordinates), strict=True)
         return np.asarray(sum(kernel.expand(part) for kernel, part in parts))
 
@@ -333,11 +338,14 @@ class KernelOperator:
         return sum(kernel.inner(a, b) for kernel, a, b in parts)
 
     def score_squares(self, vector: FloatArray, *, rounded_up: bool = False) -> FloatArray:
-        """Return u' K_w u for u of shape (n,) or (n, k), never too small if asked for."""
+        """Return u' K_w u for every node, shape (m,); u has shape (n,) or (n, k).
+
+        It is added over outputs. With ``rounded_up`` no entry is below its exact value.
+        """
         out = np.array([kernel.square(kernel.coordinates(vector)) for kernel in self._kernels])
         if not rounded_up:
             return out
-        # Two sums over the rows, one inside the other.
+        # The factor 2 is for two nested sums over the rows.
         margin = 2.0 * rounding_margin(self.n_rows)
         bounds = np.array([kernel.size_bound(np.abs(vector)) for kernel in self._kernels])
         return np.asarray(out + margin * bounds)

@@ -1,9 +1,9 @@
-"""Arithmetic that more than one layer needs: dense products and the control of Newton's steps.
+"""Numerical routines that several layers share: dense products and a line search.
 
-NumPy and SciPy wheels each bring a BLAS with a thread pool of its own. Where they take turns,
-as in a Newton loop of NumPy products and LAPACK factorisations, the idle threads of one pool spin
-on the cores that the other needs: on two cores a product of 20 microseconds then takes two
-milliseconds. Everything dense in the reduced solver therefore goes through SciPy's.
+NumPy and SciPy wheels each bring a BLAS with its own thread pool. If the two alternate, as in a
+Newton loop of NumPy products and LAPACK factorisations, the idle threads of one pool spin on the
+cores that the other pool needs. On two cores a product of 20 microseconds then takes two
+milliseconds. The dense matrix products of the reduced solver therefore use SciPy's BLAS.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Trial = TypeVar("Trial")
 
 
 def matvec(matrix: FloatArray, vector: FloatArray) -> FloatArray:
-    """Return matrix @ vector for a dense matrix of either order.
+    """Return matrix @ vector for a dense matrix in C or Fortran order.
 
     >>> matvec(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 1.0]))
     array([3., 7.])
@@ -35,7 +35,7 @@ def matvec(matrix: FloatArray, vector: FloatArray) -> FloatArray:
 
 
 def matmul(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Return left @ right for dense matrices of either order.
+    """Return left @ right for dense matrices in C or Fortran order.
 
     >>> matmul(np.eye(2), np.array([[1.0, 2.0], [3.0, 4.0]]))
     array([[1., 2.],
@@ -58,26 +58,26 @@ def backtrack(
 ) -> tuple[Trial, float] | None:
     """Halve a step until it decreases a function enough (Armijo's rule).
 
-    A step of length t is taken where value(x + t d) <= value(x) + 1e-4 t slope + slack.
+    A step of length t is accepted if value(x + t d) <= value(x) + 1e-4 t slope + slack.
 
     Parameters
     ----------
     trial_at : callable
-        Gives the point after a step of some length, or None where there is none.
+        Maps a length t to the point x + t d, or to None if that point is not valid.
     value : callable
-        The function at such a point.
+        Maps such a point to the value of the function.
     before, slope : float
-        The function at the start, and its derivative along the step, at most zero.
+        Value of the function at x, and its derivative along d, which is at most zero.
     length : float
-        The first length tried.
+        The first length that is tried.
     trials : int
-        Lengths tried at most.
+        Maximum number of lengths that are tried.
     slack : float
-        Increase that passes for rounding.
+        Increase that is tolerated as rounding error.
 
     Returns
     -------
-    tuple of (point, length), or None where no length decreases the function
+    tuple of (point, length), or None if no length is accepted
 
     Examples
     --------

@@ -1,7 +1,8 @@
-"""The NumPy engine: level features as columns in memory, node features made in row chunks.
+"""The NumPy engine: level features are stored, node features are computed in chunks of rows.
 
-Only the one-variable levels are stored (n times the sum of their widths). Node features exist
-for a chunk of rows at a time, so that no verb but ``features`` takes n R numbers, and none n^2.
+Only the features of the one-variable levels are stored (n times the sum of their widths). Node
+features are computed for one chunk of rows at a time. No method except ``features`` needs memory
+for n R numbers, and no method needs memory for n^2 numbers.
 """
 
 from __future__ import annotations
@@ -29,27 +30,27 @@ from hikernel.engines.tails import TailSummer
 __all__ = ["NumpyEngine"]
 
 _CHUNK_NUMBERS = 2**21
-"""Numbers in one chunk of node features (16 MiB): large for BLAS, small beside the levels."""
+"""Numbers in one chunk of node features (16 MiB): enough for BLAS, small next to the levels."""
 
 _BLOCK_COLUMNS = 512
-"""Columns of prefixes that are scored together."""
+"""Maximum number of prefix columns that are scored together."""
 
 
 class NumpyEngine(WeightedRows):
-    """Rows in NumPy arrays.
+    """Engine that keeps its rows in NumPy arrays.
 
     Parameters
     ----------
     widths : sequence of tuple of int
         ``widths[m][j]`` is the number of columns of level j of variable m.
     levels : iterable of sequence of ndarray of shape (n_rows, width)
-        One entry per variable: its levels, level 0 first. Consumed one variable at a time, so
-        that a generator keeps the peak of memory at one copy.
+        One entry per variable: its levels, starting with level 0. It is consumed one variable at
+        a time, so a generator avoids a second copy of all levels in memory.
     row_weights : ndarray of shape (n_rows,)
-        Positive weights; they are normalised to sum one.
+        Positive weights; they are normalised to sum to one.
     constant_levels : sequence of bool
-        Whether level 0 of variable m is identically one (it is then neither stored nor
-        multiplied).
+        Whether level 0 of variable m is identically one. It is then neither stored nor
+        multiplied.
     """
 
     def __init__(
@@ -86,7 +87,7 @@ class NumpyEngine(WeightedRows):
 
     @property
     def score_work(self) -> int:
-        """Numbers that one score takes: a column."""
+        """Numbers to process for the score of one node: one column."""
         return self.n_rows
 
     def subset(self, rows: NDArray[np.intp]) -> NumpyEngine:
@@ -110,7 +111,7 @@ class NumpyEngine(WeightedRows):
 
     @property
     def has_kernels(self) -> bool:
-        """No: all have feature columns."""
+        """False: every node has feature columns."""
         return False
 
     def kernel_operator(self, nodes: Sequence[Node]) -> None:
@@ -127,7 +128,7 @@ class NumpyEngine(WeightedRows):
         return self._features.builder(nodes)(slice(0, self.n_rows))
 
     def means(self, nodes: Sequence[Node], weights: FloatArray | None = None) -> FloatArray:
-        """Return the means of the columns, weighted by omega or by the weights given."""
+        """Return the means of the columns, weighted by omega or by ``weights`` if given."""
         return self.correlate(nodes, self._weights if weights is None else normalised(weights))
 
     def gram(
@@ -138,7 +139,10 @@ class NumpyEngine(WeightedRows):
         right_means: FloatArray,
         weights: FloatArray | None = None,
     ) -> FloatArray:
-        """Return the centred cross moments of two lists of nodes, weighted by omega or as given."""
+        """Return the centred cross moments of two lists of nodes.
+
+        The weights of the rows are omega, or ``weights`` if given.
+        """
         if weights is None:
             weights = self._weights
         total = np.zeros((len(left_means), len(right_means)))
@@ -165,7 +169,7 @@ class NumpyEngine(WeightedRows):
     def correlate(
         self, nodes: Sequence[Node], vector: FloatArray, *, absolute: bool = False
     ) -> FloatArray:
-        """Return Phi' vector, or |Phi|' |vector|, for one column or several."""
+        """Return Phi' vector, or |Phi|' |vector| if ``absolute``; shape (R,) or (R, k)."""
         if absolute:
             vector = np.abs(vector)
         widths = [self.width(node) for node in nodes]
@@ -192,21 +196,22 @@ class NumpyEngine(WeightedRows):
     ) -> FloatArray:
         """Return the squared scores of all one-variable extensions of the prefixes.
 
-        One matrix product an output: (features of the prefixes)' times (all levels times the
-        vector). The rounding error of a score is at most half of (n + 64) eps sum |prefix| |vector|
-        times the largest magnitude of the level; the other half covers the sum of the squares.
+        Each output takes one matrix product: (features of the prefixes)' times (all levels times
+        the vector). With ``rounded_up`` each score gets the margin (n + 64) eps sum |prefix|
+        |vector| times the largest magnitude of the level. Half of this margin bounds the rounding
+        error of the score; the other half covers the sum of the squares.
         """
         pairs = self.level_pairs
         out = np.zeros((len(prefixes), len(pairs)))
         if self._features.everywhere:
-            # Absent variables have features of their own, so prefixes are no common factors.
+            # Absent variables contribute features too, so a prefix is not a common factor.
             single = all(self._widths[m][0] == 1 for m in self._features.everywhere)
             extend = self._bump_extensions if single else self._explicit_extensions
             return extend(prefixes, vector, rounded_up)
         variables = np.array([m for m, _ in pairs])
         widths = [self.width(prefix) for prefix in prefixes]
         for output in np.atleast_2d(np.ascontiguousarray(vector.T)):
-            # The vector goes to the levels once, not to the features of every prefix.
+            # Multiply the levels by the vector once, not the features of every prefix.
             weighted = self._columns * output[:, None]
             for block in cut_blocks(widths, _BLOCK_COLUMNS):
                 products = self._products(prefixes[block], sum(widths[block]), weighted)
@@ -230,7 +235,7 @@ class NumpyEngine(WeightedRows):
     def _products(
         self, prefixes: Sequence[Node], n_columns: int, weighted: FloatArray
     ) -> FloatArray:
-        """Return Phi_prefix' weighted, shape (n_columns, stored columns)."""
+        """Return Phi_prefixes' weighted, shape (n_columns, number of stored columns)."""
         features = self._features.builder(prefixes)
         total: FloatArray | None = None
         for rows in self._chunks(n_columns):
@@ -241,7 +246,7 @@ class NumpyEngine(WeightedRows):
     def _sum_blocks(
         self, squares: FloatArray, pairs: Sequence[tuple[int, int]], widths: Sequence[int]
     ) -> FloatArray:
-        """Sum over the columns of each prefix and of each level."""
+        """Return the sums over the columns of each prefix and of each level."""
         if self._features.single_columns:
             return squares
         level_starts = np.array([self._spans[pair].start for pair in pairs], dtype=np.intp)
@@ -249,7 +254,7 @@ class NumpyEngine(WeightedRows):
         return Blocks(widths).sum(by_level)
 
     def level_squares(self, vector: FloatArray) -> FloatArray:
-        """Return the squared norm of each one-variable level with its rows scaled."""
+        """Return sum_i vector_i^2 |Phi_v(x_i)|^2 for every one-variable level v."""
         pairs = self.level_pairs
         if self._features.everywhere:
             return np.full(len(pairs), np.inf)
@@ -261,13 +266,13 @@ class NumpyEngine(WeightedRows):
         return np.add.reduceat(squares, starts) if pairs else squares
 
     def _column_maxima(self) -> FloatArray:
-        """Return the largest magnitude of every stored column."""
+        """Return the largest magnitude in every stored column."""
         return np.asarray(np.maximum(self._columns.max(axis=0), -self._columns.min(axis=0)))
 
     def _bump_extensions(
         self, prefixes: Sequence[Node], vector: FloatArray, rounded_up: bool
     ) -> FloatArray:
-        """Return the squared scores of extensions where level 0 is a bump."""
+        """Return the squared scores of extensions if no level 0 has more than one column."""
         bumps = BumpExtensions(self._columns, self._spans, self.level_pairs, self._features)
         margin = rounding_margin(self.n_rows)
         out = np.empty((len(prefixes), len(self.level_pairs)))
@@ -284,7 +289,7 @@ class NumpyEngine(WeightedRows):
     def _explicit_extensions(
         self, prefixes: Sequence[Node], vector: FloatArray, rounded_up: bool
     ) -> FloatArray:
-        """Return the same by making all features, for levels 0 of several columns."""
+        """Return the same from explicit node features, if some level 0 has several columns."""
         pairs = self.level_pairs
         out = np.full((len(prefixes), len(pairs)), np.nan)
         for target, prefix in zip(out, prefixes, strict=True):
@@ -299,17 +304,18 @@ class NumpyEngine(WeightedRows):
     def _column_squares(
         self, nodes: Sequence[Node], vector: FloatArray, rounded_up: bool
     ) -> FloatArray:
-        """Return |Phi_w' vector|^2 of the nodes from their feature columns."""
+        """Return |Phi_w' vector|^2 for each node w, computed from its feature columns."""
         scores = self.score_bounds(nodes, vector) if rounded_up else self.correlate(nodes, vector)
         return Blocks([self.width(node) for node in nodes]).squares(scores)
 
     def score_squares(
         self, nodes: Sequence[Node], vector: FloatArray, *, rounded_up: bool = False
     ) -> FloatArray:
-        """Return |Phi_w' vector|^2 of the nodes, shape (len(nodes),), never too small if asked for.
+        """Return |Phi_w' vector|^2 for each node w, shape (len(nodes),).
 
-        A node with more columns than rows is scored through its kernel, in tiles: products of
-        wide levels can have millions of columns.
+        With ``rounded_up`` no entry is below its exact value. A node with more columns than rows
+        is scored through its kernel, in tiles, because products of wide levels can have millions
+        of columns. The score of such a node is always rounded up.
         """
         widths = np.array([self.width(node) for node in nodes], dtype=np.intp)
         wide = widths > self.n_rows
@@ -323,7 +329,7 @@ class NumpyEngine(WeightedRows):
         return out
 
     def apply(self, nodes: Sequence[Node], coef: FloatArray) -> FloatArray:
-        """Return Phi coef, for one column or several."""
+        """Return Phi coef, shape (n,) or (n, k)."""
         out = np.empty((self.n_rows, *coef.shape[1:]))
         features = self._features.builder(nodes)
         for rows in self._chunks(len(coef)):
@@ -337,7 +343,7 @@ class NumpyEngine(WeightedRows):
         scales: Sequence[FloatArray],
         max_order: int | None = None,
     ) -> FloatArray:
-        """Return the descendant sums U(t) of the nodes, exact, in tiles of pairs of rows."""
+        """Return the exact descendant sums U(t) of the nodes, computed in tiles of row pairs."""
         return self._summer(scales, max_order).sums(nodes, dual_coef)
 
     def tail_draws(
@@ -349,7 +355,7 @@ class NumpyEngine(WeightedRows):
         n_draws: int,
         seed: int,
     ) -> FloatArray:
-        """Return independent random y_t with E y_t^2 = U(t)."""
+        """Return independent random y_t with E y_t^2 = U(t), shape (n_draws, len(nodes))."""
         return self._summer(scales, max_order).draws(nodes, dual_coef, n_draws, seed)
 
     def tail_diagonal(
@@ -377,7 +383,7 @@ class NumpyEngine(WeightedRows):
         return LimitedTailSummer(variables, scales, max_order)
 
     def _chunks(self, n_columns: int) -> Iterator[slice]:
-        """Cut the rows so that a chunk of ``n_columns`` features stays small."""
+        """Yield slices of rows so that a chunk of ``n_columns`` features stays small."""
         step = max(1, _CHUNK_NUMBERS // max(1, n_columns))
         for start in range(0, self.n_rows, step):
             yield slice(start, min(start + step, self.n_rows))

@@ -1,7 +1,4 @@
-"""What an engine can be asked, and the types of nodes.
-
-Nothing here computes.
-"""
+"""Interfaces of the engines, and the types of nodes; there is no computation here."""
 
 from __future__ import annotations
 
@@ -19,25 +16,26 @@ __all__ = ["Engine", "FloatArray", "GridEngine", "GridEngineType", "Node", "Vert
 FloatArray = NDArray[np.float64]
 
 Node = tuple[tuple[int, int], ...]
-"""A vertex of a grid: ((variable, level), ...), variables ascending, levels from 1; () is the root.
-"""
+"""A node of a grid: ((variable, level), ...), variables ascending, levels >= 1; () is the root."""
 
 Vertex = Any
-"""A vertex of any graph: a :data:`Node` of a grid, or whatever hashable name a user gave it."""
+"""A node of any graph: a :data:`Node` of a grid, or the hashable name that the user gave it."""
 
 
 class Engine(Protocol):
-    """Rows, seen through node features.
+    """Weighted rows and the features of the nodes on these rows.
 
-    Phi_v is the (n, r_v) feature matrix of node v. For several nodes the blocks stand side by
-    side, R columns in all, in the order of the nodes. Row i has weight omega_i, with sum 1.
+    Phi_v is the (n, r_v) feature matrix of node v. For several nodes, Phi is the concatenation of
+    their blocks in the order of the nodes, with R columns in all. Row i has weight omega_i; the
+    weights sum to one.
 
-    A node may also be known by its Gram matrix K alone. Its columns are then those of K, n of them:
-    coefficients c give the function K c of squared norm c' K c, and Phi' u is u itself
-    (``kernels``). ``kernel_operator`` knows these norms; ``features`` and ``gram`` do not apply.
+    Some nodes may have only a Gram matrix K. Such a node has n coordinates: coefficients c give the
+    function K c of squared norm c' K c, and u itself takes the place of Phi' u (see
+    ``node_kernels``). ``kernel_operator`` computes these norms. ``features`` and ``gram`` are not
+    available for such nodes.
 
-    Vectors over the rows have shape (n,), or (n, k) for k outputs; squares and descendant sums
-    are then added over the outputs.
+    Vectors over the rows have shape (n,), or (n, k) for k outputs. With k outputs, squares and
+    descendant sums are added over the outputs.
     """
 
     @property
@@ -47,7 +45,7 @@ class Engine(Protocol):
 
     @property
     def row_weights(self) -> FloatArray:
-        """omega, shape (n,): positive and of sum one."""
+        """omega, shape (n,): positive weights that sum to one."""
         ...
 
     def subset(self, rows: NDArray[np.intp]) -> Engine:
@@ -55,27 +53,27 @@ class Engine(Protocol):
         ...
 
     def width(self, node: Vertex) -> int:
-        """Return r_v, the number of feature columns of a node."""
+        """Return r_v, the number of feature columns of a node (n if it has only a Gram matrix)."""
         ...
 
     @property
     def has_kernels(self) -> bool:
-        """Whether some node is known by its Gram matrix."""
+        """Whether some node has only a Gram matrix."""
         ...
 
     def kernel_operator(self, nodes: Sequence[Vertex]) -> KernelOperator | None:
-        """Return the nodes as kernels where one of them is known by its Gram matrix, else None."""
+        """Return the nodes as kernels if one of them has only a Gram matrix, else None."""
         ...
 
     def features(self, nodes: Sequence[Vertex]) -> FloatArray:
-        """Return Phi, shape (n, R). Takes n R numbers of memory: for the dual form only."""
+        """Return Phi, shape (n, R). It allocates n R numbers: only the dual form should use it."""
         ...
 
     def means(self, nodes: Sequence[Vertex], weights: FloatArray | None = None) -> FloatArray:
         """Return the weighted column means Phi' omega, shape (R,).
 
-        ``weights``, shape (n,), nonnegative and of any sum, stand in for omega: the means are
-        Phi' weights / sum(weights).
+        ``weights``, shape (n,), nonnegative and of any sum, replace omega if given. The means are
+        then Phi' weights / sum(weights).
         """
         ...
 
@@ -89,7 +87,7 @@ class Engine(Protocol):
     ) -> FloatArray:
         """Return (Phi_left - mean)' diag(omega) (Phi_right - mean), shape (R_left, R_right).
 
-        ``weights``, shape (n,) and nonnegative, stand in for omega; they are not normalised.
+        ``weights``, shape (n,) and nonnegative, replace omega if given; they are not normalised.
         """
         ...
 
@@ -100,9 +98,9 @@ class Engine(Protocol):
     def correlate(
         self, nodes: Sequence[Vertex], vector: FloatArray, *, absolute: bool = False
     ) -> FloatArray:
-        """Return Phi' vector, or |Phi|' |vector|, which bounds its rounding error.
+        """Return Phi' vector, or |Phi|' |vector| if ``absolute``, which bounds rounding errors.
 
-        Shape (R,) for a vector of shape (n,), (R, k) for (n, k).
+        The shape is (R,) for a vector of shape (n,), and (R, k) for one of shape (n, k).
         """
         ...
 
@@ -116,28 +114,28 @@ class Engine(Protocol):
     def score_squares(
         self, nodes: Sequence[Vertex], vector: FloatArray, *, rounded_up: bool = False
     ) -> FloatArray:
-        """Return |Phi_w' vector|^2 of the nodes, shape (len(nodes),), added over outputs.
+        """Return |Phi_w' vector|^2 for each node w, shape (len(nodes),), added over outputs.
 
         With ``rounded_up`` no entry is below its exact value.
         """
         ...
 
     def apply(self, nodes: Sequence[Vertex], coef: FloatArray) -> FloatArray:
-        """Return Phi coef: shape (n,) for coef of shape (R,), (n, k) for (R, k)."""
+        """Return Phi coef: shape (n,) for coef of shape (R,), and (n, k) for (R, k)."""
         ...
 
 
 class GridEngine(Engine, Protocol):
-    """Rows of a grid, where Phi_v is the row-wise Kronecker product of one-variable levels."""
+    """Engine of a grid: Phi_v is the row-wise Kronecker product of one-variable levels."""
 
     @property
     def has_draws(self) -> bool:
-        """Whether ``tail_draws`` and ``tail_diagonal`` apply, which need feature columns."""
+        """Whether ``tail_draws`` and ``tail_diagonal`` are available; they need feature columns."""
         ...
 
     @property
     def score_work(self) -> int:
-        """Numbers that the score of one node takes: n, or n (n + 1) / 2 from a Gram matrix."""
+        """Numbers to process for the score of one node: n, or n (n + 1) / 2 with a Gram matrix."""
         ...
 
     @property
@@ -148,20 +146,21 @@ class GridEngine(Engine, Protocol):
     def extension_squares(
         self, prefixes: Sequence[Node], vector: FloatArray, *, rounded_up: bool = False
     ) -> FloatArray:
-        """Return |Phi_w' vector|^2 for w = prefix + (variable, level), all of them at once.
+        """Return |Phi_w' vector|^2 for every w = prefix + (variable, level).
 
-        Shape (len(prefixes), len(level_pairs)), NaN where the prefix has the variable already.
-        For a vector of shape (n, k) the squares are added over the k columns. With
-        ``rounded_up`` no entry is below its exact value.
+        The shape is (len(prefixes), len(level_pairs)). Entries are NaN where the prefix already
+        contains the variable. For a vector of shape (n, k) the squares are added over the k
+        columns. With ``rounded_up`` no entry is below its exact value.
         """
         ...
 
     def level_squares(self, vector: FloatArray) -> FloatArray:
-        """Return sum_i vector_i^2 |Phi_v(x_i)|^2 for v = ((variable, level),), all of them.
+        """Return sum_i vector_i^2 |Phi_v(x_i)|^2 for every v = ((variable, level),).
 
-        Shape (len(level_pairs),). With |Phi_w' vector|^2 <= level_squares(vector / u)_v
-        level_squares(u)_w for the product of two levels v and w, and any positive u. Infinity
-        where products do not factor, because a variable has no constant level 0.
+        The shape is (len(level_pairs),); ``vector`` has shape (n,). These sums bound the score of
+        the product vw of two levels v and w: |Phi_vw' vector|^2 <= level_squares(vector / u)_v
+        level_squares(u)_w for any positive u. All entries are infinity if some variable has no
+        constant level 0, since features are then not products of two levels.
         """
         ...
 
@@ -172,13 +171,13 @@ class GridEngine(Engine, Protocol):
         scales: Sequence[FloatArray],
         max_order: int | None = None,
     ) -> FloatArray:
-        """Return U(t), the scaled sum of |a_w|^2 over all descendants w of each node t.
+        """Return U(t), the scaled sum of |a_w|^2 over all descendants w of t, for each node t.
 
         U(t) = sum_ik alpha_i alpha_k prod_m S_{m,t_m}(x_i, x_k), where S_{m,j} = sum over l >= j
-        of scales[m][j, l] k_{m,l}. For ``dual_coef`` of shape (n, k) it is the sum of the U(t) of
-        the k columns, at the cost of one. Nothing is sampled. A bound on the rounding error is
-        added, and a sum that overflows is reported as infinity. With ``max_order`` only
-        descendants of at most that many variables count.
+        of scales[m][j, l] k_{m,l}. For ``dual_coef`` of shape (n, k) the result is the sum of the
+        U(t) of the k columns, at the cost of one column. No sampling is involved. A bound on the
+        rounding error is added, and a sum that overflows is returned as infinity. With
+        ``max_order`` only descendants of at most that many variables are included.
         """
         ...
 
@@ -193,8 +192,8 @@ class GridEngine(Engine, Protocol):
     ) -> FloatArray:
         """Return independent random y_t with E y_t^2 = U(t), shape (n_draws, len(nodes)).
 
-        Linear in the number of rows, where the exact sums are quadratic. For ``dual_coef`` of
-        shape (n, k) every draw adds up the columns with random signs of its own.
+        The cost is linear in the number of rows; that of the exact sums is quadratic. For
+        ``dual_coef`` of shape (n, k) every draw adds up the columns with its own random signs.
         """
         ...
 
@@ -210,7 +209,7 @@ class GridEngine(Engine, Protocol):
 
 
 class GridEngineType(Protocol):
-    """How an engine of a grid of columns is made: what ``ENGINES`` holds."""
+    """Constructor of an engine for a grid of columns: the type of the values of ``ENGINES``."""
 
     __name__: str
 
@@ -221,16 +220,17 @@ class GridEngineType(Protocol):
         row_weights: FloatArray,
         constant_levels: Sequence[bool],
     ) -> GridEngine:
-        """Lay out rows.
+        """Create an engine over some rows.
 
         Parameters
         ----------
         widths : sequence of tuple of int
             ``widths[m][j]`` is the number of columns of level j of variable m.
         levels : iterable of sequence of ndarray of shape (n, width)
-            One entry per variable: its levels, level 0 first. Read once, one variable at a time.
+            One entry per variable: its levels, starting with level 0. It is read once, one
+            variable at a time.
         row_weights : ndarray of shape (n,)
-            Positive, of any sum.
+            Positive weights of any sum.
         constant_levels : sequence of bool
             Whether level 0 of variable m is identically one.
         """

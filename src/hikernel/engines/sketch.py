@@ -1,24 +1,24 @@
-"""Descendant sums from random signs: unbiased, linear in the rows.
+"""Estimates of descendant sums from random signs: unbiased, with a cost linear in the rows.
 
-Each variable's factor F (S_{m,j} = F F') is multiplied by a vector of independent signs, so that
-z_t(x_i) = prod_m (F_{m,t_m} r_m)_i has E z_t(x_i) z_t(x_k) = prod_m S_{m,t_m}(x_i, x_k), and
+Each variable's factor F (S_{m,j} = F F') is multiplied by a vector r_m of independent random signs.
+Then z_t(x_i) = prod_m (F_{m,t_m} r_m)_i has E z_t(x_i) z_t(x_k) = prod_m S_{m,t_m}(x_i, x_k), and
 
     y_t = sum_i alpha_i z_t(x_i),     E y_t^2 = U(t).
 
-With several outputs alpha_i stands for sum_c s_c alpha_ic, the s_c independent signs of the draw:
-E s_c s_d is zero for c != d, and E y_t^2 the sum of the outputs' U(t).
+With several outputs alpha_i is replaced by sum_c s_c alpha_ic, where the s_c are independent random
+signs of the draw. As E s_c s_d is zero for c != d, E y_t^2 is the sum of the U(t) of the outputs.
 
 One draw is the same computation as one tile of the exact sums, with rows in place of pairs of rows.
-The squares have heavy tails upwards, but a mean of nonnegative numbers rarely falls far below its
-expectation: P(mean <= (1 - e) U) <= exp(-M e^2 / (2 kappa)), kappa = E y^4 / (E y^2)^2 (the lower
-tail of a nonnegative variable is sub-Gaussian with variance factor E X^2). Hence
+The squares y_t^2 have a heavy upper tail, but a mean of M nonnegative numbers is rarely far below
+its expectation: P(mean <= (1 - e) U) <= exp(-M e^2 / (2 kappa)) with kappa = E y^4 / (E y^2)^2,
+because the lower tail of a nonnegative variable X is sub-Gaussian with variance factor E X^2. Hence
 
     U <= mean / (1 - e),   e = sqrt(2 kappa log(n_nodes / risk) / M)
 
 with probability at least 1 - risk for all nodes at once. kappa is estimated from the same draws,
-with a margin; that makes the bound approximate, and its coverage is tested. A row whose z is huge
-with a tiny probability would go unseen; the exact diagonal sum_i alpha_i^2 K_ii counts it, and
-nothing is bounded where that is much larger than the mean.
+with a margin. This makes the bound approximate; tests check its coverage. The draws would miss a
+row whose z is huge with a tiny probability. The exact diagonal sum_i alpha_i^2 K_ii includes such a
+row: if it is much larger than the mean, the bound is infinity.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from hikernel.engines.protocol import FloatArray
 __all__ = ["KURTOSIS_MARGIN", "run_draws", "sketched_bounds"]
 
 KURTOSIS_MARGIN = 2.0
-"""Factor on the estimated kurtosis: an estimate from M draws of a heavy tail runs low."""
+"""Factor on the estimated kurtosis, because M draws of a heavy tail tend to underestimate it."""
 
 _UNSEEN = 2.0
-"""Diagonal over mean above which the draws cannot be trusted."""
+"""Ratio of diagonal to mean above which the draws are not trusted."""
 
 
 def sketched_bounds(
@@ -52,13 +52,14 @@ def sketched_bounds(
     risk : float
         Probability that some bound is too small.
     diagonal : ndarray of shape (n_nodes,), optional
-        sum_i alpha_i^2 K_ii. Where it is more than twice the mean, rows of rare and huge z carry
-        the sum and the draws have not seen them: nothing is bounded.
+        sum_i alpha_i^2 K_ii. If it is more than twice the mean, rows whose z is rarely huge
+        dominate the sum, and the draws have missed them: the bound is infinity.
 
     Returns
     -------
     ndarray of shape (n_nodes,)
-        Infinity where M draws do not suffice for a bound.
+        Infinity where M draws do not suffice for a bound; zero where the diagonal is zero, or
+        all draws where there is no diagonal.
 
     Examples
     --------
@@ -75,10 +76,14 @@ def sketched_bounds(
             2.0 * KURTOSIS_MARGIN * kurtosis * np.log(max(1, n_nodes) / risk) / n_draws
         )
         bounds = np.where(shortfall < 1.0, means / (1.0 - shortfall), np.inf)
-    if diagonal is not None:
+    if diagonal is None:
+        nothing = means == 0.0
+    else:
+        # U is the value of a quadratic form, so it vanishes with its diagonal.
+        nothing = diagonal == 0.0
         bounds = np.where(diagonal > _UNSEEN * means, np.inf, bounds)
-    # All draws zero: every term of the sum is zero. Draws that overflowed bound nothing.
-    return np.where(means == 0.0, 0.0, np.where(np.isfinite(bounds), bounds, np.inf))
+    # Draws that overflow give no bound.
+    return np.where(nothing, 0.0, np.where(np.isfinite(bounds), bounds, np.inf))
 
 
 def run_draws(
@@ -88,19 +93,20 @@ def run_draws(
     n_draws: int,
     seed: int,
 ) -> FloatArray:
-    """Return y_t of independent draws, shape (n_draws, n_nodes).
+    """Return y_t for independent draws, shape (n_draws, n_nodes).
 
     Parameters
     ----------
     draw : callable
-        Given rows, the signs of every factor (by position) and the weights of those rows,
-        returns their part of y_t.
+        Takes a slice of rows, the signs of every factor (by position) and the weights of these
+        rows, and returns the contribution of these rows to y_t, shape (n_nodes,).
     factors : sequence of ndarray of shape (n_rows, width)
-        The factors that get signs.
+        The factors F that are multiplied by random signs.
     dual_coef : ndarray of shape (n_rows,) or (n_rows, k)
-        alpha. Weights of the rows; those of k outputs are combined with random signs.
+        alpha, the weights of the rows. k outputs are combined with random signs.
     n_draws, seed : int
-        Draws, and the seed of their generators (one per draw, so that threads don't matter).
+        Number of draws, and seed of their generators. Each draw has its own generator, so the
+        result does not depend on the number of threads.
     """
     n_rows = len(dual_coef)
     outputs = by_output(dual_coef)

@@ -1,24 +1,24 @@
-"""Descendant sums U(t) over pairs of rows, in tiles, by matrix products.
+"""Descendant sums U(t), computed by matrix products over tiles of pairs of rows.
 
-For every node t asked for,
+For a node t,
 
     U(t) = sum_{i,k} alpha_i alpha_k prod_m S_{m,t_m}(x_i, x_k),
     S_{m,j}(x, x') = sum_{l >= j} scales_m[j, l] k_{m,l}(x, x').
 
-With several outputs alpha_i is a row of numbers, alpha_i alpha_k an inner product, and U(t) the
-sum of the outputs' own.
+With several outputs alpha_i is a row vector, alpha_i alpha_k is an inner product, and U(t) is the
+sum of the U(t) of the outputs.
 
-Per tile of pairs the product over all variables at level 0, W = alpha_i alpha_k prod_m S_{m,0},
-is formed once. A node t = rest + (m, j) then costs one entry of the matrix product
+For each tile of pairs, the product over all variables at level 0, W = alpha_i alpha_k prod_m
+S_{m,0}, is formed once. A node t = rest + (m, j) is then one entry of the matrix product
 
     (W * prod_{rest} ratio) @ ratio',      ratio_{m,j} = S_{m,j} / S_{m,0}.
 
-Dividing costs no accuracy: the same computed number S_{m,0} is multiplied in and divided out
-again, so every term keeps full relative accuracy however small S_{m,0} is. Where it is zero the
-tile comes out as NaN and those pairs are done again without division. The terms can cancel in
-the sum; a bound on its rounding error is added, so that what is returned is never below U(t).
-Nothing of size n x n is stored, and only the S_{m,j} that some node needs are computed, each by
-one product.
+The division loses no accuracy: the same computed number S_{m,0} is multiplied in and divided out
+again, so every term keeps full relative accuracy however small S_{m,0} is. If S_{m,0} is zero for
+some pairs, the result of the tile is NaN, and these pairs are computed again without division. The
+terms can cancel in the sum. A bound on the rounding error is therefore added, so that the result is
+never below U(t). No n x n array is stored. Only the S_{m,j} that some node needs are computed, each
+by one product.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ __all__ = [
 Tile = tuple[slice, slice]
 
 _TOO_SMALL = 1e-290
-"""S_{m,0} below this is not divided by."""
+"""If a tile gives NaN or infinity, pairs with |S_{m,0}| below this are redone without division."""
 
 
 def cut_tiles(n: int, n_stacked: int) -> list[Tile]:
-    """Cut the pairs i <= k of n rows into square tiles, for ``n_stacked`` numbers a pair."""
+    """Return tiles that cover the pairs i <= k of n rows, for ``n_stacked`` numbers per pair."""
     side = max(16, min(n, int(np.sqrt(TILE_NUMBERS / max(1, n_stacked)))))
     cuts = [slice(s, min(s + side, n)) for s in range(0, n, side)]
     return [(rows, cols) for i, rows in enumerate(cuts) for cols in cuts[i:]]
@@ -65,7 +65,8 @@ def pair_weights(dual_coef: FloatArray, tile: Tile) -> FloatArray:
     dual_coef : ndarray of shape (n, n_outputs)
         alpha, one column per output.
     tile : (slice, slice)
-        Rows i and rows k. A tile off the diagonal stands for its mirror image too: doubled.
+        Rows i and rows k. The weights of a tile off the diagonal are doubled, because the tile also
+        represents its mirror image.
 
     Returns
     -------
@@ -79,14 +80,14 @@ def pair_weights(dual_coef: FloatArray, tile: Tile) -> FloatArray:
 
 
 def tiled_error(tiles: Sequence[Tile], one_term: int) -> float:
-    """Return a bound on the error of a sum over tiles, relative to the sum of magnitudes.
+    """Return a bound on the rounding error of a sum over tiles, relative to the sum of magnitudes.
 
     Parameters
     ----------
     tiles : sequence of tiles
-        The first one is the largest.
+        The tiles; the first one must be the largest.
     one_term : int
-        Operations behind one term of the sum.
+        Number of operations that compute one term of the sum.
     """
     rows, cols = tiles[0]
     length = (rows.stop - rows.start) * (cols.stop - cols.start)
@@ -96,7 +97,7 @@ def tiled_error(tiles: Sequence[Tile], one_term: int) -> float:
 def scaled_factor(
     levels: Sequence[FloatArray | None], scales: FloatArray, n_rows: int
 ) -> FloatArray:
-    """Return F with F F' = sum_l scales_l k_l; None stands for the kernel that is one."""
+    """Return F with F F' = sum_l scales_l k_l; a level None has the constant kernel one."""
     columns = []
     for block, scale in zip(levels, scales, strict=True):
         features = np.ones((n_rows, 1)) if block is None else block
@@ -105,14 +106,15 @@ def scaled_factor(
 
 
 class TailSummer:
-    """Sums over all descendants, for one set of rows and one set of weights.
+    """Sums over all descendants, for one set of rows and one set of scales.
 
-    ``dual_coef`` is alpha, of shape (n,), or (n, k) for k outputs, whose sums are added.
+    In all methods ``dual_coef`` is alpha, of shape (n,), or (n, k) for k outputs. The sums of the
+    outputs are added.
 
     Parameters
     ----------
     variables : sequence of sequence of (ndarray of shape (n, r) or None)
-        Level features per variable; None stands for a level that is identically one.
+        Level features of each variable; None means that the level is identically one.
     scales : sequence of ndarray of shape (q_m + 1, q_m + 1)
         ``scales[m][j, l]``, zero for l < j.
     """
@@ -124,7 +126,7 @@ class TailSummer:
     ) -> None:
         self._variables = variables
         self._scales = scales
-        # A variable whose only level is the constant one multiplies every term by scales[0, 0].
+        # A variable that has only the constant level multiplies every term by scales[0, 0].
         self._varying = [
             m for m, levels in enumerate(variables) if len(levels) > 1 or levels[0] is not None
         ]
@@ -132,7 +134,7 @@ class TailSummer:
         self._constant = float(np.prod([scales[m][0, 0] for m in idle]))
 
     def sums(self, nodes: Sequence[Node], dual_coef: FloatArray) -> FloatArray:
-        """Return U(t), rounded up, for the nodes, shape (len(nodes),); infinity on overflow."""
+        """Return U(t), rounded up, for each node, shape (len(nodes),); infinity on overflow."""
         if not nodes:
             return np.zeros(0)
         dual_coef = by_output(dual_coef)
@@ -194,17 +196,17 @@ class TailSummer:
     ) -> FloatArray:
         """Return a bound on the rounding error of the sums.
 
-        U(t) = sum_ik alpha_i alpha_k K_ik is a sum of terms of both signs that can be many orders
-        of magnitude larger than itself. K is positive semidefinite, so that the terms add up
-        to at most (sum_i |alpha_i| sqrt(K_ii))^2, and the error to that times gamma. With several
+        The terms of U(t) = sum_ik alpha_i alpha_k K_ik have both signs, and can be many orders of
+        magnitude larger than the sum. K is positive semidefinite, so their magnitudes add up to at
+        most (sum_i |alpha_i| sqrt(K_ii))^2. The error is at most gamma times that. With several
         outputs |alpha_i| is the norm of a row: |alpha_i| |alpha_k| is at least the sum of the
-        magnitudes of the products that make up alpha_i alpha_k.
+        magnitudes of the products in the inner product alpha_i alpha_k.
         """
         roots = np.array([np.sqrt(np.einsum("ij,ij->i", f, f)) for f in factors])
         # hypot neither overflows nor underflows, and is |alpha_i| itself for one output.
         absolute = plan.tile_sums(roots, np.hypot.reduce(np.abs(dual_coef), axis=1))
         widest = max(factor.shape[1] for factor in factors)
-        # One term: a product of p sums of ``widest`` numbers and one over the outputs.
+        # One term is a product of sums of at most ``widest`` numbers, and one sum over outputs.
         gamma = tiled_error(tiles, len(factors) * (widest + 4) + dual_coef.shape[1] - 1)
         with np.errstate(over="ignore"):
             return np.asarray(gamma * absolute**2)
@@ -217,20 +219,23 @@ class TailSummer:
 
 @dataclass(frozen=True)
 class TailPlan:
-    """Which matrix products give the nodes: t = rest + (m, j), rests and (m, j) listed once.
+    """Matrix products that give U(t) for nodes t = rest + (m, j).
+
+    Each rest and each (m, j) is listed once. A position is an index into ``pairs``.
 
     Attributes
     ----------
     pairs : list of (variable, level)
-        The S_{m,j} that are needed: level 0 of every varying variable first.
+        The S_{m,j} that are needed, starting with level 0 of every varying variable.
     zero_of : ndarray of shape (len(pairs),)
-        Position of S_{m,0} of the same variable.
+        For each S_{m,j}, the position of S_{m,0} of the same variable.
     rests : list of list of int
         Positions of the factors of each rest.
     lasts : ndarray of shape (n_lasts,)
         Positions of the last factors.
     pick_rest, pick_last : ndarray of shape (n_nodes,)
-        Entry of the product that is a node; last 0 stands for no factor at all (the root).
+        Row and column of each node in the product. Column 0 means no last factor (the root);
+        column c > 0 is ``lasts[c - 1]``.
     n_zero : int
         Number of varying variables.
     """
@@ -245,7 +250,7 @@ class TailPlan:
 
     @classmethod
     def of(cls, nodes: Sequence[Node], varying: Sequence[int]) -> TailPlan:
-        """Make the plan of some nodes."""
+        """Return the plan for some nodes; ``varying`` are the variables that are not constant."""
         position = {(m, 0): i for i, m in enumerate(varying)}
         for node in nodes:
             for pair in node:
@@ -268,7 +273,10 @@ class TailPlan:
         )
 
     def tile_sums(self, stack: FloatArray, weight: FloatArray) -> FloatArray:
-        """Return the part of U(t) that the pairs of one tile contribute."""
+        """Return the contribution of the pairs of one tile to U(t), shape (n_nodes,).
+
+        ``stack``, shape (len(pairs), n_pairs), holds the S_{m,j}; ``weight`` holds alpha_i alpha_k.
+        """
         with np.errstate(all="ignore"):
             out = self._by_ratios(stack, weight)
             if not np.all(np.isfinite(out)):
@@ -301,7 +309,7 @@ class TailPlan:
         return out
 
     def _by_products(self, stack: FloatArray, weight: FloatArray) -> FloatArray:
-        """Return the same without division: each node's factors multiplied one by one."""
+        """Return the same without division, by multiplying all factors of each node."""
         out = np.empty(len(self.pick_rest))
         for i, (rest, last) in enumerate(zip(self.pick_rest, self.pick_last, strict=True)):
             chosen = np.arange(self.n_zero)

@@ -1,4 +1,4 @@
-"""scikit-learn estimators: thin, over the layers below."""
+"""scikit-learn estimators: thin wrappers of the layers below."""
 
 from hikernel.estimators.classifier import HKLClassifier
 from hikernel.estimators.cross_validated import HKLClassifierCV, HKLRegressorCV

@@ -1,4 +1,4 @@
-"""HKLClassifier: hierarchical kernel learning for classes."""
+"""HKLClassifier: hierarchical kernel learning for classification."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ __all__ = ["ClassPredictions", "HKLClassifier", "Labels", "keep_classes"]
 
 @dataclass(frozen=True)
 class Labels:
-    """The classes of y and how f(x) chooses among them.
+    """The classes of y, and the rules that turn f(x) into labels and probabilities.
 
-    Two classes have one output, positive for the second class. More have one output each: the
-    log loss becomes multinomial, the others one-vs-rest.
+    With two classes there is one output, positive for the second class. With more classes there
+    is one output per class: the log loss becomes multinomial, the other losses one-vs-rest.
 
     Attributes
     ----------
@@ -41,12 +41,27 @@ class Labels:
 
     @classmethod
     def of(cls, y: NDArray[Any], weights: FloatArray, spec: object) -> tuple[Labels, FloatArray]:
-        """Return the labels of a training set and its target for the loss.
+        """Return the labels of a training set, and y encoded as the target of the loss.
+
+        Parameters
+        ----------
+        y : ndarray of shape (n,)
+            Labels of any type.
+        weights : ndarray of shape (n,)
+            Sample weights.
+        spec : str or Loss
+            A loss, or its name.
+
+        Returns
+        -------
+        tuple of (Labels, ndarray of shape (n,) or (n, n_classes))
+            The target is -1 or 1 for two classes. For more, it has one column per class.
 
         Raises
         ------
         ValueError
-            For numbers that are not classes, a single class, and classes without weight.
+            If the loss is unknown, or y holds continuous numbers, labels that cannot be sorted, a
+            single class, or a class without a row of positive weight.
         """
         loss = make_loss(spec, CLASSIFICATION)
         check_classification_targets(y)
@@ -75,7 +90,7 @@ class Labels:
         return cls(classes, loss), 2.0 * marks - 1.0
 
     def choose(self, f: FloatArray) -> NDArray[Any]:
-        """Return the label of the largest output, shape (n,)."""
+        """Return the predicted label of every row, shape (n,)."""
         if f.ndim == 1:
             return np.asarray(self.classes[(f > 0.0).astype(np.intp)])
         return np.asarray(self.classes[np.argmax(f, axis=1)])
@@ -95,7 +110,7 @@ def weigh_classes(weights: FloatArray, y: NDArray[Any], class_weight: object) ->
     Raises
     ------
     ValueError
-        Where a class gets a weight that is not positive.
+        If the weight of a class is not positive.
     """
     if class_weight is None:
         return weights
@@ -116,13 +131,16 @@ def weigh_classes(weights: FloatArray, y: NDArray[Any], class_weight: object) ->
 def keep_classes(
     train: NDArray[np.intp], test: NDArray[np.intp], y: NDArray[Any], weights: FloatArray
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return a fold whose training rows have every class, moved there from the test if need be."""
+    """Return a fold (train, test) in which every class has training rows.
+
+    Test rows of a class without training rows of positive weight are moved to the training rows.
+    """
     lost = ~np.isin(y[test], y[train[weights[train] > 0.0]])
     return np.sort(np.concatenate([train, test[lost]])), test[~lost]
 
 
 class ClassPredictions(ClassifierMixin, HKLEstimator):  # type: ignore[misc]  # untyped base
-    """Targets that are labels; predicted labels, probabilities and decision values."""
+    """Mixin for labels as targets: predicts labels, probabilities and decision values."""
 
     loss: Any
     class_weight: Any
@@ -144,7 +162,7 @@ class ClassPredictions(ClassifierMixin, HKLEstimator):  # type: ignore[misc]  # 
         return self._decide(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the labels that f(x) chooses.
+        """Return the predicted label of every row of X.
 
         Parameters
         ----------
@@ -160,21 +178,22 @@ class ClassPredictions(ClassifierMixin, HKLEstimator):  # type: ignore[misc]  # 
 
     @property
     def predict_proba(self) -> Callable[[Any], FloatArray]:
-        """Function of X, shape (n_samples, n_features): probabilities, (n_samples, n_classes).
+        """Function that returns class probabilities of X, shape (n_samples, n_classes).
 
-        In the order of ``classes_``; with the log loss only.
+        Columns are in the order of ``classes_``. Only the log loss has probabilities; with other
+        losses this attribute does not exist.
         """
         self._require_probabilities()
         return self._probabilities
 
     @property
     def predict_log_proba(self) -> Callable[[Any], FloatArray]:
-        """Function of X: the logarithms of the probabilities, with the log loss only."""
+        """Function that returns the logarithms of ``predict_proba``; only with the log loss."""
         self._require_probabilities()
         return self._log_probabilities
 
     def _require_probabilities(self) -> None:
-        """Raise an AttributeError, so that ``hasattr`` says no, for losses without any."""
+        """Raise an AttributeError (``hasattr`` is then False) unless the loss is the log loss."""
         if getattr(self.loss, "name", self.loss) != LogLoss.name:
             raise AttributeError(
                 f'The loss {self.loss!r} gives no probabilities; use loss="log_loss", or wrap the '
@@ -208,16 +227,17 @@ class ClassPredictions(ClassifierMixin, HKLEstimator):  # type: ignore[misc]  # 
 class HKLClassifier(ClassPredictions, OneAlphaEstimator):
     """Sparse nonlinear classification over all products of one-variable functions.
 
-    Solves the convex problem of :class:`~hikernel.HKLRegressor` with a classification loss. Two
-    classes have one function f, whose sign decides. More classes have a function each with the
-    terms in common: one hull, one norm over the coefficients of all classes, one certificate. The
-    log loss is then multinomial, the hinge losses are one-vs-rest.
+    Solves the convex problem of :class:`~hikernel.HKLRegressor` with a classification loss. With
+    two classes there is one function f, and its sign decides. With more classes there is one
+    function per class, and all functions share the same terms: one hull, one norm over the
+    coefficients of all classes, one certificate. The log loss is then multinomial, the hinge
+    losses are one-vs-rest.
 
     Parameters
     ----------
     loss : {"log_loss", "hinge", "squared_hinge"} or Loss, default="log_loss"
-        log(1 + exp(-y f)) with probabilities, max(1 - y f, 0) as in support vector machines, or
-        half the square of that.
+        "log_loss" is log(1 + exp(-y f)) and gives probabilities. "hinge" is max(1 - y f, 0), as in
+        support vector machines. "squared_hinge" is half the square of the hinge loss.
     {parameters}
 
     Attributes
@@ -227,7 +247,7 @@ class HKLClassifier(ClassPredictions, OneAlphaEstimator):
     coef_ : ndarray of shape (n_columns,), or (n_columns, n_classes) for more than two classes
         Coefficients of the features of ``nodes_``, one block per node.
     intercept_ : float, or ndarray of shape (n_classes,)
-        b.
+        The intercept b.
     dual_coef_ : ndarray of shape (n_samples,) or (n_samples, n_classes)
         Dual variables.
     hull_, terms_, certificate_, nodes_, graph_, bases_, columns_, loss_, refit_, history_, \
@@ -264,7 +284,8 @@ n_iter_, n_features_in_, feature_names_in_
         y : array-like of shape (n_samples,)
             Labels of any type.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights, zero or positive; an integer weight equals a repeated row.
+            Weights, zero or positive; an integer weight is equivalent to repeating the
+            row.
 
         Returns
         -------

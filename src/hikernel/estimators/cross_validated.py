@@ -1,4 +1,4 @@
-"""HKLRegressorCV and HKLClassifierCV: alpha and refit by cross-validation."""
+"""HKLRegressorCV and HKLClassifierCV: alpha and refit chosen by cross-validation."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ __all__ = ["CrossValidatedEstimator", "HKLClassifierCV", "HKLRegressorCV"]
 
 _LEAST_PROOF_SECONDS = 5.0
 _PROOF_SHARE = 0.25
-"""Time for the proof, as a share of what path, folds and refits took."""
+"""Time for the last solve and its proof, as a share of the time spent on path, folds and refits; at
+least ``_LEAST_PROOF_SECONDS``."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class LossScore:
     problem: TrainingProblem
 
     def __call__(self, fitted: Fitted, rows: NDArray[np.intp]) -> float:
-        """Return the score of a model on some rows."""
+        """Return the score of a fitted model on the given rows."""
         problem = self.problem
         f = fitted.model.predict(fitted.design, problem.rows[rows])
         weights = problem.engine.row_weights[rows]
@@ -58,10 +59,10 @@ class LossScore:
 
 @dataclass(frozen=True)
 class ScorerScore:
-    """A scikit-learn scorer, asked about a fitted copy of the estimator.
+    """Score from a scikit-learn scorer, called with a fitted copy of the estimator.
 
-    It is given rows of the table of the user, not of its matrix, and weights where it asks for
-    them (``set_score_request``).
+    The scorer gets rows of X as the user passed it, not of the encoded matrix. It gets sample
+    weights only if it requests them (``set_score_request``).
     """
 
     estimator: CrossValidatedEstimator
@@ -72,7 +73,7 @@ class ScorerScore:
     weights: FloatArray | None
 
     def __call__(self, fitted: Fitted, rows: NDArray[np.intp]) -> float:
-        """Return the score of a model on some rows."""
+        """Return the score of a fitted model on the given rows."""
         model = copy.copy(self.estimator)
         model._keep(fitted.model, fitted, self.problem.loss, self.problem.graph)
         where = np.flatnonzero(self.problem.used)[rows]
@@ -81,7 +82,7 @@ class ScorerScore:
 
 
 class CrossValidatedEstimator(HKLEstimator):
-    """Base of the estimators that choose alpha and refit by cross-validation."""
+    """Base class of the estimators that choose alpha and refit by cross-validation."""
 
     alphas: Any
     n_alphas: int
@@ -102,15 +103,15 @@ class CrossValidatedEstimator(HKLEstimator):
         return settings
 
     def _splits(self, X: Any, data: TrainingData, groups: Any) -> list[Fold]:
-        """Return the folds as row numbers."""
+        """Return the folds as pairs (train, test) of row numbers."""
         raise NotImplementedError
 
     def _respond(self, problem: TrainingProblem) -> Callable[[FloatArray], NDArray[Any]]:
-        """Return what turns f(x) into predictions."""
+        """Return the function that turns f(x) into predictions."""
         return problem.loss.predict_mean
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
-        """Choose alpha and refit, solve there with a proof, and set the fitted attributes."""
+        """Choose alpha and refit, solve with a proof at that alpha, set the fitted attributes."""
         settings = self._check_parameters()
         data = self._read_data(X, y, sample_weight)
         splits = self._splits(X, data, groups)
@@ -172,14 +173,14 @@ class CrossValidatedEstimator(HKLEstimator):
 
 
 def _asks_for_weights(scorer: Any) -> bool:
-    """Whether a scorer was told by ``set_score_request`` to take sample weights."""
+    """Return whether a scorer requests sample weights (``set_score_request``)."""
     if not hasattr(scorer, "get_metadata_routing"):
         return False
     return scorer.get_metadata_routing().score.requests.get("sample_weight") is True
 
 
 def _split(splitter: Any, X: Any, y: NDArray[Any], groups: Any) -> list[Fold]:
-    """Return what a splitter gives."""
+    """Return the folds of a splitter as a list; raise if it is not a valid splitter."""
     try:
         return list(splitter.split(X, y, groups))
     except TypeError:
@@ -190,7 +191,10 @@ def _split(splitter: Any, X: Any, y: NDArray[Any], groups: Any) -> list[Fold]:
 
 
 def _used_folds(problem: TrainingProblem, folds: list[Fold]) -> list[Fold]:
-    """Return the folds as positions among the rows of positive weight, checked."""
+    """Check the folds, and convert row numbers to positions among the rows of positive weight.
+
+    Rows of weight zero are dropped.
+    """
     position = np.full(len(problem.used), -1, dtype=np.intp)
     position[problem.used] = np.arange(int(np.sum(problem.used)))
     kept = []
@@ -212,9 +216,10 @@ def _used_folds(problem: TrainingProblem, folds: list[Fold]) -> list[Fold]:
 class HKLRegressorCV(NumberPredictions, CrossValidatedEstimator, ChoiceParameters):
     """Sparse nonlinear regression, alpha and refit chosen by cross-validation.
 
-    The path of :func:`~hikernel.hkl_path` is solved on all rows and on the training rows of every
-    fold; each of its models is scored as it is and refitted; the best pair is solved once more on
-    all rows, with a proof, and refitted.
+    The path of :func:`~hikernel.hkl_path` is solved on all rows, and on the training rows of every
+    fold. Each model of a fold is refitted in every way that ``refit`` allows, and scored on the
+    test rows of the fold. The problem at the chosen alpha is then solved again on all rows, with a
+    proof, and refitted in the chosen way.
 
     Parameters
     ----------
@@ -227,12 +232,12 @@ class HKLRegressorCV(NumberPredictions, CrossValidatedEstimator, ChoiceParameter
     alpha_ : float
         The chosen alpha.
     refit_ : str or None
-        The chosen refit.
+        The chosen refit; None also if the chosen refit has too many terms on all rows.
     path_ : Path
-        The path over all rows.
+        The path on all rows.
     cv_results_ : dict of ndarray
-        One entry per alpha and refit: alpha, refit, mean_terms, mean_test_score, std_test_score,
-        rank_test_score, and the score of every fold.
+        Arrays with one entry per pair of alpha and refit: alpha, refit, mean_terms,
+        mean_test_score, std_test_score, rank_test_score, and the score of every fold.
     best_score_ : float
         Mean score of the chosen pair.
     n_splits_ : int
@@ -268,7 +273,7 @@ loss_, history_, n_iter_, n_features_in_, feature_names_in_
         sample_weight : array-like of shape (n_samples,), optional
             Weights, zero or positive, in the fits and in the default score.
         groups : array-like of shape (n_samples,), optional
-            Given to the splitter.
+            Passed to the splitter.
 
         Returns
         -------
@@ -290,7 +295,7 @@ loss_, history_, n_iter_, n_features_in_, feature_names_in_
 class HKLClassifierCV(ClassPredictions, CrossValidatedEstimator, ChoiceParameters):
     """Sparse nonlinear classification, alpha and refit chosen by cross-validation.
 
-    It goes about it as :class:`~hikernel.HKLRegressorCV` does, with the problem of
+    The procedure is that of :class:`~hikernel.HKLRegressorCV`, for the problem of
     :class:`~hikernel.HKLClassifier`.
 
     Parameters
@@ -334,7 +339,7 @@ loss_, history_, n_iter_, n_features_in_, feature_names_in_
         sample_weight : array-like of shape (n_samples,), optional
             Weights, zero or positive, in the fits and in the default score.
         groups : array-like of shape (n_samples,), optional
-            Given to the splitter.
+            Passed to the splitter.
 
         Returns
         -------

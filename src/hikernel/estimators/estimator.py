@@ -1,4 +1,4 @@
-"""What the estimators have in common: checks, the fit of one alpha, fitted attributes, warnings."""
+"""Base classes of the estimators: checks, the fit at one alpha, fitted attributes, warnings."""
 
 from __future__ import annotations
 
@@ -43,28 +43,28 @@ from hikernel.selection import (
 __all__ = ["HKLEstimator", "TrainingData"]
 
 _FEW_ROWS = 20
-"""Rows up to which a single one may well carry most of the objective."""
+"""Up to this many rows, a single row with most of the objective is no reason for a warning."""
 
 _DESIGN_ATTRIBUTES = ("columns_", "bases_", "n_features_in_", "feature_names_in_")
-"""Fitted attributes that a design may set, and another may not have."""
+"""Fitted attributes that only some designs set; those of an earlier fit are removed."""
 
 
 @dataclass(frozen=True)
 class TrainingData:
-    """What ``fit`` was given, checked.
+    """The arguments of ``fit``, after checks.
 
     Attributes
     ----------
     source : GraphSource
-        The graph, or the columns as one.
+        The graph, or the grid of the columns of X.
     rows : Any
         The rows of X, as the source reads them.
     y : ndarray of shape (n,)
         Float64, or labels of any type.
     target : ndarray of shape (n,) or (n, k)
-        y as the loss takes it.
+        y encoded for the loss.
     weights : ndarray of shape (n,)
-        Zero or positive.
+        Weights of the rows, zero or positive.
     loss : Loss
         The loss.
     """
@@ -78,20 +78,20 @@ class TrainingData:
 
 
 class HKLEstimator(Explanations, ModelParameters, BaseEstimator):  # type: ignore[misc]  # untyped base
-    """Base of the estimators; subclasses say what y is."""
+    """Base class of the estimators; subclasses define how y is read."""
 
     _holds_labels = False
-    """Whether y holds labels of classes."""
+    """Whether y holds class labels."""
 
     _selected: TermModel
     """The model of the convex problem, which selected the terms."""
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Whether there is a model: after a fit that failed there is none."""
+        """Return whether there is a fitted model; a failed fit leaves none."""
         return hasattr(self, "_model")
 
     def __sklearn_tags__(self) -> Any:
-        """Say to scikit-learn which tables are understood."""
+        """Return the tags that tell scikit-learn which kinds of X are accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
@@ -104,29 +104,29 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):  # type: ignor
         Parameters
         ----------
         path : str or path-like
-            The file, of any name.
+            File to write, with any name and extension.
         dual_coef : bool, default=True
-            Whether to keep ``dual_coef_``, one number per training row, which no prediction
-            needs.
+            Whether to save ``dual_coef_``. It has one number per training row and output, and is
+            not needed for predictions.
 
         Notes
         -----
-        The file keeps all that predictions and explanations need, but not the ``path_`` of a
-        cross-validated model. A ``cv`` or ``scoring`` that is an object is left out with a
-        warning and comes back as the default; arrays among the parameters come back as lists.
+        The file holds all that predictions and explanations need, but not the ``path_`` of a
+        cross-validated model. A ``cv`` or ``scoring`` that is an object is not saved: there is a
+        warning, and the loaded model has the default. Parameters that are arrays become lists.
         """
-        from hikernel.estimators.saving import save  # only who saves a model pays for files
+        from hikernel.estimators.saving import save  # imported only when needed
 
         save(self, path, dual_coef=dual_coef)
 
     @property
     def _owner(self) -> str:
-        """The name that messages carry."""
+        """Name of the estimator in messages."""
         return type(self).__name__
 
     def _check_parameters(self) -> SearchSettings:
-        """Raise for parameters that make no sense, and return those of the search."""
-        # A fit that fails must not leave the model of one table with the columns of another.
+        """Raise for invalid parameters, and return the settings of the search."""
+        # A fit that fails must not leave an old model beside new attributes.
         self.__dict__.pop("_model", None)
         check_choice("search", self.search, ["lookahead", "paper"])
         check_integer("max_kernels", self.max_kernels, 1)
@@ -150,7 +150,7 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):  # type: ignor
         )
 
     def _source(self) -> GraphSource:
-        """Return the graph that is fitted: the one given, or that of the columns."""
+        """Return the graph to fit: ``self.graph``, or the grid of the columns of X."""
         chosen = {name: getattr(self, name) for name in OF_COLUMNS}
         if self.graph is not None:
             return _check_graph(self.graph, chosen)
@@ -160,17 +160,17 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):  # type: ignor
     def _read_target(
         self, y: NDArray[Any], weights: FloatArray
     ) -> tuple[FloatArray, FloatArray, Loss]:
-        """Return y as the loss takes it, the weights of the rows, and the loss."""
+        """Return y encoded for the loss, the weights of the rows, and the loss."""
         raise NotImplementedError
 
     def _read_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
-        """Return what ``fit`` was given, each thing read once."""
+        """Read and check the arguments of ``fit``."""
         source, owner = self._source(), self._owner
         if y is None:
             raise ValueError(f"{owner} requires y to be passed, but the target y is None.")
         rows = source.read(X)
         remedy = 'choose loss="log_loss"' if owner == "hkl_path" else "use HKLClassifier"
-        y = check_target(y, labels=self._holds_labels, remedy=remedy, owner=owner)
+        y = check_target(y, labels=self._holds_labels, remedy=remedy)
         check_consistent_length(rows, y)
         if len(y) < 2:
             raise ValueError(f"X has {len(y)} row; a minimum of 2 is required by {owner}.")
@@ -178,13 +178,13 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):  # type: ignor
         return TrainingData(source, rows, y, target, weights, loss)
 
     def _training_problem(self, data: TrainingData, settings: SearchSettings) -> TrainingProblem:
-        """Fit the graph and lay out the rows."""
+        """Fit the graph to the rows, and return the problem to solve."""
         problem = TrainingProblem.make(data.source, data.rows, data.target, data.weights, data.loss)
-        problem.objective.tail_mode(settings.certify)  # raises for a proof that cannot be had
+        problem.objective.tail_mode(settings.certify)  # raises if not possible here
         return problem
 
     def _check_refit(self, name: str | None, problem: TrainingProblem) -> None:
-        """Raise for a refit that the loss or the graph has not got."""
+        """Raise if this refit is not possible with the loss or the graph."""
         if name is not None and not refit_is_possible(problem):
             raise ValueError(f"refit={name!r} needs a smooth loss; use refit=None with this one.")
         if name is not None and too_many_kernel_rows(problem):
@@ -194,7 +194,7 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):  # type: ignor
             )
 
     def _refitted(self, name: str | None, problem: TrainingProblem, model: TermModel) -> Fitted:
-        """Return the model estimated once more."""
+        """Return the refitted model; raise if the refit does not apply to it."""
         fitted = refit(name, problem, model)
         if fitted is None:
             other = "" if name == "ridge" else '"ridge" or '
@@ -238,7 +238,7 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):  # type: ignor
         self.n_iter_ = len(model.history)
 
     def _warn(self, selected: TermModel) -> None:
-        """Warn where a solve did not converge or a proof was not reached."""
+        """Warn if a solve did not converge, or if the model is not certified although asked for."""
         if not selected.status.ok:
             warnings.warn(selected.status.sentence, ConvergenceWarning, stacklevel=outside_level())
         if not selected.certificate.certified and self.certify != "none":
@@ -253,7 +253,7 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):  # type: ignor
 
 
 class OneAlphaEstimator(HKLEstimator):
-    """Base of the estimators that fit at a given alpha."""
+    """Base class of the estimators that fit at a given alpha."""
 
     alpha: float
     refit: str | None
@@ -270,7 +270,7 @@ class OneAlphaEstimator(HKLEstimator):
         return super()._check_parameters()
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        """Search, refit, set the fitted attributes, and say aloud what did not work out."""
+        """Search, refit, set the fitted attributes, and warn of problems."""
         settings = self._check_parameters()
         problem = self._training_problem(self._read_data(X, y, sample_weight), settings)
         self._check_refit(self.refit, problem)
@@ -291,7 +291,7 @@ class OneAlphaEstimator(HKLEstimator):
             return problem.solve(float(self.alpha), settings, callback=progress)
 
     def _warn_of_outliers(self, problem: TrainingProblem, model: TermModel) -> None:
-        """Say when a single row carries most of the objective, to which tol is relative."""
+        """Warn if one row has over half of the training loss: tol is relative to the objective."""
         losses = problem.row_losses(problem.prediction(model))
         scaled = problem.loss.degree > 0 and len(losses) > _FEW_ROWS
         if scaled and np.max(losses) > 0.5 * np.sum(losses) > 0.0:
@@ -312,7 +312,7 @@ def check_refit_name(name: str | None) -> None:
 
 
 def _check_graph(graph: Any, chosen: dict[str, Any]) -> GraphSource:
-    """Return what ``graph=`` was given; raise unless it is one and no column parameter is set."""
+    """Return ``graph``; raise if it is not a graph, or if a parameter of columns is not default."""
     usable = callable(getattr(graph, "read", None)) and callable(getattr(graph, "fit", None))
     if not usable or isinstance(graph, type):
         got = f"the class {graph.__name__}" if isinstance(graph, type) else type(graph).__name__
@@ -331,7 +331,7 @@ def _check_graph(graph: Any, chosen: dict[str, Any]) -> GraphSource:
     return source
 
 
-def check_target(y: Any, *, labels: bool, remedy: str, owner: str) -> NDArray[Any]:
+def check_target(y: Any, *, labels: bool, remedy: str) -> NDArray[Any]:
     """Return y as float64, or as labels of any type, shape (n,).
 
     Parameters
@@ -341,12 +341,8 @@ def check_target(y: Any, *, labels: bool, remedy: str, owner: str) -> NDArray[An
     labels : bool
         Whether y holds labels.
     remedy : str
-        What to do where y holds text and numbers are needed.
-    owner : str
-        The estimator, for messages.
+        Advice in the error message if y holds text and numbers are needed.
     """
-    if y is None:
-        raise ValueError(f"{owner} requires y to be passed, but the target y is None.")
     _refuse_missing(y, "label" if labels else "value")
     with _text_explained("y", f"a regressor needs numbers; for labels {remedy}"):
         target = _check_y(y, multi_output=False, y_numeric=not labels)
@@ -354,7 +350,7 @@ def check_target(y: Any, *, labels: bool, remedy: str, owner: str) -> NDArray[An
 
 
 def check_weights(n_rows: int, sample_weight: Any) -> FloatArray:
-    """Return the weights of n rows, zero or positive, the largest one."""
+    """Check sample weights and scale them to a maximum of one; return them, shape (n_rows,)."""
     with _text_explained("sample_weight", "weights are numbers, one for each row"):
         weights = np.asarray(
             _check_sample_weight(sample_weight, np.empty((n_rows, 1)), dtype=np.float64)
@@ -371,7 +367,7 @@ def check_weights(n_rows: int, sample_weight: Any) -> FloatArray:
 
 @contextmanager
 def _text_explained(name: str, advice: str) -> Iterator[None]:
-    """Say what to do about text where numbers are needed."""
+    """Replace the error for text in place of numbers by one that gives advice."""
     try:
         yield
     except ValueError as error:
@@ -381,10 +377,10 @@ def _text_explained(name: str, advice: str) -> Iterator[None]:
 
 
 def _refuse_missing(y: Any, what: str) -> None:
-    """Raise where y has missing entries, which NumPy may take for text or not sort at all."""
+    """Raise if y has missing entries, which NumPy may turn into text or fail to sort."""
     import pandas as pd
 
-    # NumPy would make the text "nan" of a NaN in a list of texts.
+    # In a list of strings, NumPy would turn a NaN into the string "nan".
     values = np.asarray(y, dtype=object) if isinstance(y, (list, tuple)) else np.asarray(y)
     if values.dtype.kind not in "fOmM" or values.size != len(np.atleast_1d(values)):
         return

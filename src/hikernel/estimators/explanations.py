@@ -1,4 +1,4 @@
-"""What a fitted estimator can say about its model: terms, effects, functional ANOVA, formula."""
+"""Explanations of a fitted estimator: terms, effects, functional ANOVA, formula."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ __all__ = ["Explanations"]
 
 
 class Explanations:
-    """Methods of fitted estimators that explain the model that predicts."""
+    """Mixin of methods that explain the model that predicts (after a refit, the refitted model)."""
 
     loss_: Loss
     _model: TermModel
     _design: Design
 
     def _column_design(self, what: str) -> ColumnDesign:
-        """Return the columns and bases of the model, or say that a graph has none."""
+        """Return the columns and bases of the model; raise if it was fitted on a graph."""
         check_is_fitted(self)
         if not isinstance(self._design, ColumnDesign):
             raise ValueError(
@@ -45,7 +45,7 @@ class Explanations:
 
     @property
     def terms_(self) -> pd.DataFrame:
-        """The terms that predictions are made of, one row per term, the largest share first."""
+        """Terms of the model that predicts, one row per term, the largest share first."""
         check_is_fitted(self)
         return terms_frame(self._model, self._design)
 
@@ -60,10 +60,11 @@ class Explanations:
         Returns
         -------
         pandas.DataFrame of n_samples rows
-            A column "intercept" and one per term; they add up to f(x) (the logarithm of the mean
-            with the Poisson loss). For more than two classes the columns are (class, term). Names
-            of columns that read like a term, such as "b * c", stand in quotes. The rows have the
-            index of X where it is a pandas frame.
+            One column "intercept" and one column per term; each row sums to f(x) (with the
+            Poisson loss, the logarithm of the mean). For more than two classes the columns are
+            pairs (class, term), and the columns of a class sum to its f(x). A variable whose name
+            could be read as a term, such as "b * c", is written in quotes. If X is a pandas
+            object, the rows have its index.
         """
         import pandas as pd
 
@@ -73,21 +74,21 @@ class Explanations:
         return effects_frame(self._model, self._design, rows, self._outputs(), index)
 
     def anova(self, X: Any, sample_weight: Any = None) -> FunctionalANOVA:
-        """Return the functional ANOVA of f, variables independent, each distributed as in X.
+        """Return the functional ANOVA of f, for independent variables with the marginals of X.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows that stand for the distribution of the variables: the training data.
+            Rows that define the distribution of each variable, usually the training data.
         sample_weight : array-like of shape (n_samples,), optional
-            Their weights.
+            Weights of the rows.
 
         Returns
         -------
         FunctionalANOVA
             ``frame()`` has the share of every set of variables in the variance of f,
             ``variables_frame()`` the total share of every variable, and ``effects(X)`` the
-            effects of the sets on the rows of a table.
+            effects of the sets on the rows of X.
         """
         design = self._column_design("anova()")
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
@@ -104,8 +105,9 @@ class Explanations:
         Returns
         -------
         str
-            Exact up to rounding for polynomial bases; other functions are named and explained. The
-            last line says how predictions follow from f, where they are not f itself.
+            Polynomial bases are written out, exact up to rounding; other functions are named and
+            explained in a legend. If predictions are not f itself, the last line says how they
+            follow from f.
         """
         design = self._column_design("formula()")
         check_integer("digits", digits, 1)
@@ -114,13 +116,13 @@ class Explanations:
         return f"{text}\n\n{link}" if link else text
 
     def _outputs(self) -> list[str] | None:
-        """Return the names of several outputs: the classes."""
+        """Return the names of the outputs (the classes), or None for a single output."""
         if self._model.coef.ndim == 1:
             return None
         return [str(label) for label in self.classes_.tolist()]  # type: ignore[attr-defined]
 
     def _link(self) -> str:
-        """Return how predictions follow from f; nothing where they are f."""
+        """Return a line on how predictions follow from f; empty if they are f itself."""
         if isinstance(self.loss_, Poisson):
             return "mean of y = exp(f)"
         if not hasattr(self, "classes_"):

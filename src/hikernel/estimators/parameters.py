@@ -1,7 +1,8 @@
 """The parameters of the estimators and of ``hkl_path``: declared once, documented once.
 
-An estimator is a dataclass that inherits its parameters from here, so that ``__init__`` is made of
-them. ``documented`` writes their descriptions into a docstring, in place of ``{parameters}``.
+An estimator is a dataclass that inherits its parameters from a class of this module, so that its
+``__init__`` is generated from them. ``documented`` writes their descriptions into a docstring, in
+place of ``{parameters}``.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ OF_COLUMNS = (
     "engine",
     "search",
 )
-"""Parameters that speak of the columns of a table and have no meaning with ``graph=``."""
+"""Parameters that refer to the columns of a table and have no meaning with ``graph=``."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ModelParameters:
-    """What every estimator has besides its penalty, its loss and its refit."""
+    """Parameters of every estimator, apart from its penalty, its loss and its refit."""
 
     graph: Any = None
     basis: Any = "auto"
@@ -52,7 +53,7 @@ class ModelParameters:
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class ChoiceParameters(ModelParameters):
-    """What the estimators have that choose alpha and refit by cross-validation."""
+    """Parameters of the estimators that choose alpha and refit by cross-validation."""
 
     alphas: Any = None
     n_alphas: int = 20
@@ -69,99 +70,106 @@ DESCRIPTIONS: dict[str, str] = {
     Regularisation strength: smaller values select more terms. It does not depend on the scale of
     y, except with the Poisson loss.""",
     "alphas": """sequence of float, optional
-    Regularisation strengths, in any order. By default ``n_alphas`` values, evenly spaced in
-    the logarithm from where the first term is about to enter down to ``eps`` times that.""",
+    Regularisation strengths, in any order. The default is a grid of ``n_alphas`` values, evenly
+    spaced on a logarithmic scale. It starts where the first term is about to enter the model and
+    ends at ``eps`` times that value.""",
     "n_alphas": """int
-    Length of the automatic grid.""",
+    Number of values in the automatic grid.""",
     "eps": """float
-    Last over first alpha of the automatic grid.""",
+    Ratio of the last alpha of the automatic grid to the first.""",
     "class_weight": """dict, "balanced" or None
-    Weights of the classes, which multiply ``sample_weight``; "balanced" gives every class the
-    same total.""",
+    Weights of the classes, which multiply ``sample_weight``. "balanced" gives every class the
+    same total weight.""",
     "cv": """int, splitter or iterable
-    Folds. A number means that many shuffled folds; for classes, stratified ones, in which a class
-    too rare for them is trained on in every fold.""",
+    Folds. An integer gives that many shuffled folds, stratified for classifiers. If the training
+    rows of a stratified fold lack a rare class, its test rows are moved to the training rows.""",
     "scoring": """str, callable or None
-    What is maximised; None is minus the mean loss.""",
+    The score to maximise; None is minus the mean loss.""",
     "rule": """{"best", "one_se"}
-    Take the best mean score, or the largest alpha within one standard error of it.""",
+    "best" chooses the alpha and refit with the best mean score. "one_se" keeps that refit and
+    chooses the largest alpha with a score within one standard error of the best.""",
     "graph": """KernelGraph or another graph of :mod:`hikernel.graphs`, optional
-    A directed acyclic graph of kernels in place of the columns and their bases: flat multiple
-    kernel learning, trees, strings, point clouds, anything with kernels. ``X`` is then what the
-    graph takes, every node can be scored and the certificate is exact; ``basis`` to ``search``
-    below are left at their defaults.""",
+    A directed acyclic graph of kernels, in place of the columns and their bases: flat multiple
+    kernel learning, trees, strings, point clouds, anything with kernels. ``X`` is then whatever
+    the graph takes. Certificates are exact, never statistical. The parameters ``basis`` to
+    ``search`` below have no meaning and must keep their defaults.""",
     "basis": """str, Basis, or mapping
-    One-variable decomposition of the columns of numbers. "auto" looks at each of them:
-    "orthonormal" (orthonormal polynomials), "asinh" (the same of asinh x) where it is skewed or
-    heavy-tailed, "rank" (bounded polynomials of the rank) where it is mostly one value or has two
-    of them. These three stay constant outside the range of the training data. Also
-    "polynomial", "hermite", "gaussian", "kernel_pca", "anova", "spline", "categorical" (one block
-    of centred indicators), an object from :mod:`hikernel.bases`, or a mapping from column names
-    or positions to these. Columns of categories get "categorical", and booleans and the marks of
-    missing values one bounded level, unless a mapping names them; ``bases_`` shows what each
-    column got and why. By name, "gaussian" and "kernel_pca" have a constant level 0, so that an
-    absent variable is absent; ``Gaussian()`` is the paper's kernel, in which level 0 is a bump and
-    every term contains every variable.""",
+    One-variable decomposition of the numeric columns. "auto" chooses by the distribution of each
+    column: "orthonormal" (orthonormal polynomials) for most, "asinh" (orthonormal polynomials of
+    asinh x) if it is skewed or heavy-tailed, "rank" (bounded polynomials of the rank) if it is
+    mostly one value, has very heavy tails, or has only two values. These three are constant
+    outside the range of the training data. Other names are "polynomial", "hermite", "gaussian",
+    "kernel_pca", "anova", "spline" and "categorical" (one block of centred indicators). Also
+    possible are an object from :mod:`hikernel.bases`, and a mapping from column names or
+    positions to names or objects. Unless a mapping names them, columns of categories get
+    "categorical", and booleans and indicators of missing values get one bounded level. ``bases_``
+    shows the basis of each column and the reason for it. Given by name, "gaussian" and
+    "kernel_pca" have a constant level 0, so that a term depends only on its own variables. The
+    object ``Gaussian()`` is the kernel of the paper: its level 0 is a bump function, and every
+    term depends on every variable.""",
     "categorical": """list of str or int, optional
-    Names or positions of columns whose numbers are categories, or a mask of booleans, one per
-    column. Text, and columns of the category types of pandas and polars, are categories anyway.""",
+    Names or positions of numeric columns to treat as categories, or a boolean mask with one entry
+    per column. Text and the category types of pandas and polars are always categories.""",
     "degree": """int
-    Highest level of a variable, for bases given by name that have one.""",
+    Highest level of a variable, for bases given by name that have a degree.""",
     "max_order": """int, optional
-    How many variables may interact in a term; any number by default. With it the proof works for
+    Largest number of variables in a term; unlimited by default. With a limit, the proof works for
     thousands of variables.""",
     "weight_base": """float
-    Weight d_v of a term is the product over its variables of weight_base^level. Below 1 deeper
-    terms are cheaper, which makes large graphs hard to search and to prove.""",
+    The weight d_v of a term is the product over its variables of weight_base^level. Below 1,
+    deeper terms are penalised less, which makes large graphs hard to search and to certify.""",
     "root_weight": """float
-    Weight of the root, the term without variables.""",
+    Weight of the root, which is the term without variables.""",
     "engine": """str
-    What computes with the rows: a name of ``hikernel.engines.ENGINES``, or "auto".""",
+    Implementation of the computations on the rows: a key of ``hikernel.engines.ENGINES``, or
+    "auto".""",
     "search": """{"lookahead", "paper"}
-    How the graph is searched. "lookahead" scores whole levels around the hull and lets deep terms
-    in with their ancestors, then proves the result by branch and bound without adding to the
-    model; "paper" is the rule of Bach (2008), which looks one step ahead and adds to the hull
-    whatever its proof needs.""",
+    How the graph is searched. "lookahead" scores the products of nodes near the hull with all
+    levels of other variables, and adds deep terms together with their ancestors. It then proves
+    the result by branch and bound, without adding terms to the model. "paper" is the rule of Bach
+    (2008): it looks one step ahead, and adds to the hull whatever its proof needs.""",
     "max_kernels": """int
-    Largest hull that is solved.""",
+    Largest number of nodes in a hull that is solved.""",
     "tol": """float
-    Duality gap to reach, relative to the objective, over the whole graph.""",
+    Duality gap to reach on the whole graph, relative to the objective.""",
     "certify": """{"auto", "exact", "statistical", "none"}
-    How all kernels outside the hull are bounded. "exact" costs time quadratic in the number of
-    rows. "statistical" is linear: random signs estimate the sums, and the bound holds with 95 %
-    confidence over these draws; it is looser, and needs the look-ahead search. "auto" is exact up
-    to about 6,500 rows with 32 variables (11,000 with 10), statistical above. With "none" nothing
-    is proven. A :class:`~hikernel.errors.CertificateWarning` says when a proof was wanted and not
-    reached.""",
+    How all kernels outside the hull are bounded. "exact" takes time quadratic in the number of
+    rows. "statistical" takes linear time: random signs estimate the sums, and the bound holds
+    with 95 % confidence over these draws. It is looser, and needs the look-ahead search. "auto" is
+    exact up to about 6,500 rows with 32 variables (11,000 with 10), statistical above, and "none"
+    above about 600,000 rows with 32 variables. With "none", nothing is proven. If a proof was
+    asked for and not reached, there is a :class:`~hikernel.errors.CertificateWarning`.""",
     "refit": """{None, "ridge", "unpenalised", "variables", "auto"}
-    How the selected terms are estimated: None keeps the (shrunken) coefficients of the convex
-    problem, "ridge" fits the selected terms again with a penalty of its own (chosen by
-    leave-one-out), "unpenalised" without one, "variables" fits them and all products of the
-    selected variables up to total degree ``degree + 2``, while these are a dozen at most (bases
-    given as objects keep their own degree). "auto", with cross-validation only, compares None,
-    "ridge" and "variables" there. Refits need a smooth loss. ``terms_`` and ``coef_`` are those
-    of the refit, which predicts; the certificate, ``hull_`` and ``dual_coef_`` speak of the
-    convex problem. Leave-one-out leaves a row out with all its weight, so that with a refit a row
-    of weight two is not quite two rows.""",
+    How the coefficients of the selected terms are estimated. None keeps the (shrunken)
+    coefficients of the convex problem. "ridge" fits the selected terms again with a ridge penalty,
+    chosen by leave-one-out; "unpenalised" does so without a penalty. "variables" is a ridge fit of
+    the selected terms and all products of the selected variables up to total degree
+    ``degree + 2``, or a lower one if there are too many products; it needs fewer than about a
+    dozen selected variables (bases given as objects keep their own degree). "auto" is for
+    cross-validation only, which then compares None, "ridge" and "variables". Refits need a smooth
+    loss. After a refit, predictions, ``terms_`` and ``coef_`` are those of the refit; the
+    certificate, ``hull_`` and ``dual_coef_`` are about the convex problem. Leave-one-out omits a
+    row with all its weight, so that with a refit a row of weight two is not quite equivalent to
+    two rows.""",
     "time_budget": """float, optional
-    Seconds after which the look-ahead search ends with the model and the bound it has. With
-    cross-validation: seconds for the proof at the end, by default a quarter of what everything
-    before took, and five seconds at least. In ``hkl_path``: seconds for the whole path.""",
+    Seconds after which the look-ahead search stops, with the model and the bound found so far.
+    With cross-validation: seconds for the last solve and its proof, by default a quarter of the
+    time spent before, and at least five. In ``hkl_path``: seconds for the whole path.""",
     "n_jobs": """int, optional
-    Processes for the folds, through joblib.""",
+    Number of joblib workers for the folds.""",
     "random_state": """int, RandomState or None
-    Seed of the draws behind statistical bounds, on which the model does not depend, and of
-    shuffled folds.""",
+    Seed of shuffled folds, and of the random draws of statistical bounds. The model does not
+    depend on these draws.""",
     "verbose": """int or bool
     1 or True shows a progress bar.""",
 }
-"""What each parameter means, without its default."""
+"""Type and description of each parameter, without its default."""
 
 
 def documented(target: T) -> T:
     """Write the parameters of a class or function into its docstring, at ``{parameters}``.
 
-    Those that the docstring describes itself keep that description, and stand where they stand.
+    A parameter that the docstring already describes is not added again.
     """
     doc = inspect.getdoc(target)
     assert doc is not None
@@ -176,7 +184,10 @@ def documented(target: T) -> T:
 
 
 def same_parameters(cls: type[Any]) -> Callable[[T], T]:
-    """Give a function that takes ``**parameters`` the signature of a class's parameters."""
+    """Return a decorator that puts the fields of a dataclass into the signature of a function.
+
+    They replace the ``**parameters`` that the function takes.
+    """
 
     def decorate(function: T) -> T:
         own = inspect.signature(function)  # type: ignore[arg-type]

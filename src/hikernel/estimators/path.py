@@ -1,4 +1,4 @@
-"""hkl_path: rows and target in, one Path out."""
+"""hkl_path: models for a sequence of decreasing alphas."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ class Path:
     Attributes
     ----------
     points : list of PathPoint
-        In the order of decreasing alpha.
+        One model per alpha, in the order of decreasing alpha.
     reason : PathEnd
-        Why the path ended where it did; ``reason.sentence`` says it in words.
+        Why the path ended where it did; ``reason.sentence`` is the explanation as text.
     design : Design
         The fitted bases or kernels.
     respond : callable
-        Turns f(x) into what is predicted.
+        Function that turns f(x) into predictions.
     """
 
     points: list[PathPoint]
@@ -62,12 +62,12 @@ class Path:
         return len(self.points)
 
     def at(self, alpha: float) -> PathPoint:
-        """Return the point of an alpha of the path (to a relative precision of 1e-6).
+        """Return the point of the path at ``alpha``, matched to a relative precision of 1e-6.
 
         Raises
         ------
         ValueError
-            With the nearest alpha of the path, if it is not one.
+            If ``alpha`` is not on the path; the message names the nearest alpha that is.
         """
         alphas = self.alphas
         nearest = int(np.argmin(np.abs(np.log(alphas / alpha))))
@@ -85,7 +85,7 @@ class Path:
         X : array-like or data frame of shape (n, p)
             Rows with the columns of the training data.
         alpha : float, optional
-            One alpha of the path; without it all are predicted.
+            An alpha of the path; by default there are predictions for all of them.
 
         Returns
         -------
@@ -106,7 +106,7 @@ class Path:
         return self.at(alpha).model.frame(self.design)
 
     def table(self) -> pd.DataFrame:
-        """Return a row per alpha: terms, objective, gap, explained variance, time."""
+        """Return one row per alpha: terms, objective, gap, explained share of the loss, time."""
         import pandas as pd
 
         certificates = [point.model.certificate for point in self.points]
@@ -125,7 +125,7 @@ class Path:
 
 
 def check_alphas(alphas: Any, n_alphas: int, eps: float) -> None:
-    """Raise unless ``alphas`` is a sequence of positive numbers, or None with a sound grid."""
+    """Raise unless ``alphas`` is None or positive numbers, and the grid parameters are valid."""
     check_integer("n_alphas", n_alphas, 1)
     check_number("eps", eps, above=0.0, below=1.0)
     if alphas is None:
@@ -149,7 +149,7 @@ def solve_path(
     eps: float,
     verbose: int,
 ) -> LambdaPath:
-    """Solve a path over the alphas given, or over an automatic grid."""
+    """Solve a path over ``alphas``, or over an automatic grid if ``alphas`` is None."""
     lams = lambda_grid(problem, n_alphas, eps).tolist() if alphas is None else list(alphas)
     if not verbose:
         return compute_path(problem, lams, settings)
@@ -161,7 +161,7 @@ def solve_path(
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class _PathParameters(HKLEstimator):
-    """What ``hkl_path`` shares with the estimators: parameters, checks, reading of data."""
+    """Parameters of ``hkl_path``, with the checks and the reading of data of the estimators."""
 
     loss: Any = "squared_error"
     alphas: Any = None
@@ -189,7 +189,7 @@ class _PathParameters(HKLEstimator):
         return y, weights, make_loss(self.loss, REGRESSION | CLASSIFICATION)
 
     def compute(self, X: Any, y: Any, sample_weight: Any) -> Path:
-        """Solve the path."""
+        """Solve the path for the given data."""
         settings = self._check_parameters()
         check_alphas(self.alphas, self.n_alphas, self.eps)
         problem = self._training_problem(self._read_data(X, y, sample_weight), settings)
@@ -208,13 +208,13 @@ class _PathParameters(HKLEstimator):
 @documented
 @same_parameters(_PathParameters)
 def hkl_path(X: Any, y: Any, *, sample_weight: Any = None, **parameters: Any) -> Path:
-    """Solve the problem of the estimators for a whole path of alphas.
+    """Solve the convex problem of the estimators for a whole path of alphas.
 
     Parameters
     ----------
     X : array-like or data frame of shape (n_samples, n_features)
-        Numbers, booleans and categories, with or without missing values; rows of the graph, where
-        there is one.
+        Numbers, booleans and categories, with or without missing values. With ``graph=``, whatever
+        the graph takes.
     y : array-like of shape (n_samples,)
         Target, or labels for a classification loss.
     sample_weight : array-like of shape (n_samples,), optional
@@ -222,18 +222,18 @@ def hkl_path(X: Any, y: Any, *, sample_weight: Any = None, **parameters: Any) ->
     loss : str or Loss, default="squared_error"
         A loss of :class:`~hikernel.HKLRegressor` or of :class:`~hikernel.HKLClassifier`.
     certify : {"none", "auto", "exact", "statistical"}, default="none"
-        As for the estimators, but a path does not bound the tail unless asked: that costs seconds
-        per alpha, and is best done for the alpha one keeps. Where all nodes of a graph are
-        scored anyway (all but grids), every model is certified.
+        As for the estimators, but by default the kernels outside the hull are not bounded: that
+        takes seconds per alpha, and is best done only for the alpha that is finally chosen. On
+        graphs other than grids all nodes are scored anyway, so that every model is certified.
     verbose : int or bool, default=0
-        1 or True shows a progress bar with alpha, terms, explained share of the loss and gap.
+        1 or True shows a progress bar with alpha, terms, unexplained share of the loss and gap.
     {parameters}
 
     Returns
     -------
     Path
-        ``table()`` has a row per alpha, ``predict(X, alpha=...)`` predicts, ``hull(alpha)`` lists
-        the terms, ``points`` has everything. It may end early; ``reason`` says why.
+        ``table()`` has one row per alpha, ``predict(X, alpha=...)`` predicts, ``hull(alpha)`` lists
+        the terms, and ``points`` holds the models. The path may end early; ``reason`` says why.
 
     Examples
     --------

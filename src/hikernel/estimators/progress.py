@@ -12,7 +12,7 @@ __all__ = ["PathProgress", "SearchProgress"]
 
 
 class _Bar:
-    """A tqdm bar that closes itself."""
+    """A tqdm progress bar as a context manager."""
 
     def __init__(self, total: int, desc: str, unit: str) -> None:
         from tqdm.auto import tqdm
@@ -55,7 +55,7 @@ class SearchProgress(_Bar):
 
 
 class PathProgress(_Bar):
-    """Shows alpha, terms, unexplained variance and gap of every point of a path.
+    """Shows alpha, terms, unexplained share of the loss and gap of every point of a path.
 
     Parameters
     ----------

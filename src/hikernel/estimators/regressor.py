@@ -1,4 +1,4 @@
-"""HKLRegressor: hierarchical kernel learning for numbers."""
+"""HKLRegressor: hierarchical kernel learning for regression."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["HKLRegressor", "NumberPredictions"]
 
 
 class NumberPredictions(RegressorMixin, HKLEstimator):  # type: ignore[misc]  # untyped base
-    """Targets that are numbers, and their predictions."""
+    """Mixin for numeric targets."""
 
     loss: Any
 
@@ -56,40 +56,43 @@ class HKLRegressor(NumberPredictions, OneAlphaEstimator):
         min over beta, b of (1/n) sum_i loss(y_i, f(x_i)) + (alpha/2) Omega(beta)^2,
         f(x) = b + sum_v <beta_v, Phi_v(x)>,   Omega(beta) = sum_v d_v |beta_{D(v)}|,
 
-    over the grid of all products of the levels of one-variable bases, and proves how far from its
-    optimum the answer can be. A term is selected only together with all the terms it builds on.
+    over the grid of all products of levels of one-variable bases. The certificate proves how far
+    the solution can be from the optimum. A term is selected only together with all its ancestors,
+    the terms of lower levels that it builds on.
 
     Parameters
     ----------
     loss : str or Loss, default="squared_error"
-        "squared_error" (half of it, for the mean), "huber" and "epsilon_insensitive" (outliers
-        count less), "quantile" (the median), "poisson" (counts, with a logarithmic link), or an
-        object with its parameter from :mod:`hikernel.losses`: ``Quantile(0.9)``, ``Huber(0.5)``,
-        ``EpsilonInsensitive(0.1)``, the last two in units of the spread of y.
+        "squared_error" (half the squared error; predicts the mean), "huber" and
+        "epsilon_insensitive" (less sensitive to outliers), "quantile" (predicts the median),
+        "poisson" (counts, with a logarithmic link). To choose the parameter of a loss, pass an
+        object from :mod:`hikernel.losses`: ``Quantile(0.9)``, ``Huber(0.5)``,
+        ``EpsilonInsensitive(0.1)``; the parameters of the last two are in units of the spread of y.
     {parameters}
 
     Attributes
     ----------
     hull_ : pandas.DataFrame
-        The hull that the convex problem selected, one row per node, the root and all ancestors
-        included: term, order (variables), degree (sum of levels), width (feature columns), eta,
-        zeta, norm (of its coefficients), share (its variance on the training rows over the sum
-        of these). After a refit, too, all of it speaks of the convex problem.
+        The hull that the convex problem selected, one row per node, including the root and all
+        ancestors. Columns: term, order (number of variables), degree (sum of levels), width
+        (number of feature columns), eta, zeta, norm (of the coefficients), share (variance of the
+        term on the training rows, divided by the sum over all terms). All of it is about the
+        convex problem, also after a refit.
     terms_ : pandas.DataFrame
-        The terms that predictions are made of, those of the refit where there is one: term,
-        variables, order, degree, width, norm, share, the largest share first.
+        Terms of the model that predicts (after a refit, the refitted model), the largest share
+        first. Columns: term, variables, order, degree, width, norm, share.
     certificate_ : Certificate
-        What is proven; ``print(model.certificate_)`` says it in words.
+        What is proven about the model; ``print(model.certificate_)`` explains it.
     nodes_ : list of tuple
-        The nodes of the model that predicts, as ((column, level), ...); those of ``hull_`` in its
-        order, without a refit.
+        Nodes of the model that predicts, each as ((column, level), ...). Without a refit these are
+        the nodes of ``hull_``, in the same order.
     coef_ : ndarray of shape (n_columns,)
         Coefficients of the features of ``nodes_``, one block per node.
     dual_coef_ : ndarray of shape (n_samples,)
-        Dual variables of the convex problem: without a refit the coefficients of a term are zeta
+        Dual variables of the convex problem. Without a refit, the coefficients of a term are zeta
         times Phi' dual_coef_.
     intercept_ : float
-        b.
+        The intercept b.
     loss_ : Loss
         The loss.
     refit_ : str or None
@@ -97,26 +100,27 @@ class HKLRegressor(NumberPredictions, OneAlphaEstimator):
     graph_ : Grid
         The graph that was searched.
     bases_ : pandas.DataFrame
-        One row per column: column, kind, basis, levels, and why it has this basis.
+        One row per column: column, kind, basis, levels, and why (the reason for this basis).
     columns_ : ColumnTable
-        How X becomes the matrix of the bases. After the columns of X it has "<name> is missing"
-        for every column with missing values in ``fit``.
+        How X is encoded as a numeric matrix. The matrix has the columns of X, then an indicator
+        "<name> is missing" for every column that had some missing values in ``fit``.
     history_ : list of Certificate
-        The certificate after every step of the search; of kind "none" where the step still saw
-        violations of the necessary condition and did not bound the tail.
+        The certificate after every step of the search. Its kind is "none" if kernels outside the
+        hull still violated the necessary condition, so that the step computed no bound on them.
     n_iter_ : int
-        Number of those steps.
+        Number of steps of the search.
     n_features_in_ : int
         Number of columns seen in ``fit``.
     feature_names_in_ : ndarray of shape (n_features_in_,)
-        Their names, where X had string column names.
+        Names of the columns, if X had string column names.
 
     Notes
     -----
-    A missing value contributes zero to every term with its variable, and the mark "<name> is
-    missing" has an effect of its own. At predict, a value missing in a column that had none
-    missing in ``fit``, and a category that was not there in ``fit``, contribute zero alone: the
-    average effect of that variable.
+    A missing value contributes zero to every term that contains its variable. In addition, the
+    indicator "<name> is missing" has an effect of its own. There is no such indicator in
+    ``predict`` for a missing value in a column without missing values in ``fit``, or for a
+    category that was not seen in ``fit``. These only contribute zero, which is the average effect
+    of the variable.
 
     Examples
     --------
@@ -147,7 +151,8 @@ class HKLRegressor(NumberPredictions, OneAlphaEstimator):
         y : array-like of shape (n_samples,)
             Target; zero or positive for the Poisson loss.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights, zero or positive; an integer weight equals a repeated row.
+            Weights, zero or positive; an integer weight is equivalent to repeating the
+            row.
 
         Returns
         -------

@@ -1,13 +1,13 @@
-"""Fitted estimators to files and back.
+"""Save fitted estimators to files, and load them.
 
-A state is all that the methods and fitted attributes of an estimator need, each thing once; what
-follows from it (frames, names of terms) is made again. It is checked both ways: what cannot be
-loaded is not saved.
+The state of an estimator is all that its methods and fitted attributes need, without duplicates.
+What follows from it (data frames, names of terms) is computed again after loading. The state is
+checked before saving and after loading: what could not be loaded is not saved.
 
-A file has no rows of X. Where a basis has knots (the kernel, spline and rank bases) it keeps some
-standardised values of the column; ``dual_coef_`` has one number per training row and can be left
-out. Parameters that no prediction needs may be anything: arrays become lists, splitters and scorers
-are left out with a warning.
+A file has no rows of X, but bases with knots (the kernel, spline and rank bases) keep some
+standardised values of their column. ``dual_coef_`` has one number per training row and can be left
+out. Of the parameters that only ``fit`` uses, arrays become lists, and splitters and scorers are
+left out with a warning.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = ["ESTIMATORS", "estimator_from_state", "estimator_state", "load", "sav
 ESTIMATORS: dict[str, type[Any]] = {
     cls.__name__: cls for cls in (HKLClassifier, HKLClassifierCV, HKLRegressor, HKLRegressorCV)
 }
-"""Estimators by the kind of their files."""
+"""Estimator classes by name; the name is the kind of a file."""
 
 _STATE_TYPES: dict[str, Any] = {
     "params": dict[str, Any],
@@ -55,7 +55,7 @@ _STATE_TYPES: dict[str, Any] = {
     "classes": np.ndarray | None,
     "choice": dict[str, Any] | None,
 }
-"""``selected`` is the model of the convex problem, ``model`` that of the refit, if there is one."""
+"""Types of a state. ``selected`` is the model of the convex problem, ``model`` that of a refit."""
 
 _CHOICE_TYPES: dict[str, Any] = {
     "alpha_": float,
@@ -63,47 +63,47 @@ _CHOICE_TYPES: dict[str, Any] = {
     "n_splits_": int,
     "cv_results_": dict[str, np.ndarray],
 }
-"""What a cross-validated estimator keeps of its choice; not the path."""
+"""Fitted attributes of a cross-validated estimator that a file keeps; ``path_`` is not kept."""
 
 _SCALARS: tuple[type, ...] = (str, int, float, np.generic, type(None))
 _KINDS: dict[str, tuple[type, ...]] = {"loss": (str, Loss), "basis": (str, Basis)}
 _MAPPINGS = ("basis", "class_weight")
 _LISTS = ("alphas", "categorical")
 _FOR_FITS_ALONE = (*_LISTS, "cv", "scoring")
-"""Parameters that a file may leave out: what they did is in the fitted model."""
+"""Parameters that a file may leave out, because a fitted model no longer needs them."""
 
 _NEVER_KEPT = "graph"
-"""A parameter that no file has: models of a graph of kernels are not saved."""
+"""Parameter that is never in a file: models fitted on a graph of kernels cannot be saved."""
 
 
 def save(estimator: Any, path: str | os.PathLike[str], *, dual_coef: bool = True) -> None:
     """Write a fitted estimator to a file.
 
-    The file appears in one step: an error leaves what was there before.
+    The file is written atomically: after an error, the previous file is unchanged.
 
     Parameters
     ----------
-    estimator : HKLRegressor or HKLClassifier
-        Fitted.
+    estimator : HKLRegressor, HKLClassifier, HKLRegressorCV or HKLClassifierCV
+        Fitted estimator.
     path : str or path
-        Where to; the extension is free, ".hik" by custom. An old file is replaced.
+        File to write. The extension is free; ".hik" is usual. An existing file is replaced.
     dual_coef : bool, default=True
-        Whether to keep ``dual_coef_``, whose size is that of the training data. Without it the
-        file has the size of the terms and bases, and the loaded ``dual_coef_`` has no rows.
+        Whether to keep ``dual_coef_``, which is as long as the training data. Without it, the
+        file is as large as the terms and bases, and the loaded ``dual_coef_`` has no rows.
 
     Raises
     ------
     ValueError
-        Where the estimator is not fitted, or holds what only pickle can store: a kernel, basis or
-        loss of your own, or a random generator.
+        If the estimator is not fitted, or holds an object that only pickle can store: a
+        user-defined kernel, basis or loss, or a random generator.
     OSError
-        Where the path is a folder, its folder is not there, or it cannot be written to.
+        If the path is a folder, its folder does not exist, or it cannot be written to.
 
     Warns
     -----
     UserWarning
-        Where ``cv`` or ``scoring`` is an object, which a file cannot hold: the loaded model
-        predicts the same, and has the default of that parameter.
+        If ``cv`` or ``scoring`` is an object, which a file cannot hold. The loaded model makes
+        the same predictions, and has the default of that parameter.
 
     Examples
     --------
@@ -124,22 +124,22 @@ def save(estimator: Any, path: str | os.PathLike[str], *, dual_coef: bool = True
 def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
     """Read a fitted estimator from a file that :func:`save` wrote.
 
-    Safe with files from anywhere: nothing in a file is executed, and loading takes memory and time
-    in proportion to its size.
+    Safe with untrusted files: nothing in a file is executed, and loading takes memory and time in
+    proportion to its size.
 
-    The loaded model has the methods and fitted attributes of the saved one except for ``path_``:
-    of a cross-validated model a file keeps the choice (``alpha_``, ``refit_``, ``cv_results_``,
-    ``best_score_``) and the model at that alpha, and asking for ``path_`` is an AttributeError.
-    Solve the path again with :func:`~hikernel.hkl_path`, or keep the model by pickle.
-    ``dual_coef_`` has no rows where ``save`` was told to leave it out. Of the parameters, arrays
-    come back as lists, and splitters and scorers as the defaults of ``cv`` and ``scoring``.
+    The loaded model has the methods and fitted attributes of the saved one, except for ``path_``.
+    Of a cross-validated model, a file keeps the choice (``alpha_``, ``refit_``, ``cv_results_``,
+    ``best_score_``) and the model at that alpha; access to ``path_`` is an AttributeError. Solve
+    the path again with :func:`~hikernel.hkl_path`, or save the model with pickle. ``dual_coef_``
+    has no rows if it was not saved. Parameters that were arrays are now lists; a ``cv`` or
+    ``scoring`` that was an object is now the default.
 
     Parameters
     ----------
     path : str or path
         The file.
     max_bytes : int, default=2**30
-        Larger files are refused.
+        Larger files are rejected.
 
     Returns
     -------
@@ -148,9 +148,9 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
     Raises
     ------
     ModelFileError
-        Where the file is damaged, of a newer version, or no hikernel model; the message says which.
+        If the file is damaged, of a newer version, or not a hikernel model; the message says which.
     OSError
-        Where it is not there or cannot be read.
+        If the file does not exist or cannot be read.
     """
     kind, state = load_state(path, max_bytes=max_bytes)
     with naming(path):
@@ -163,10 +163,10 @@ def estimator_state(estimator: Any, *, dual_coef: bool = True) -> dict[str, Any]
     Parameters
     ----------
     estimator : HKLRegressor, HKLClassifier, HKLRegressorCV or HKLClassifierCV
-        Fitted.
+        Fitted estimator.
     dual_coef : bool, default=True
-        Whether to keep ``dual_coef_``, one number per training row (and output), which no
-        prediction needs; otherwise it has no rows.
+        Whether to keep ``dual_coef_``: one number per training row (and output), not needed for
+        predictions. Otherwise it has no rows.
 
     Returns
     -------
@@ -176,13 +176,13 @@ def estimator_state(estimator: Any, *, dual_coef: bool = True) -> dict[str, Any]
     Raises
     ------
     ValueError
-        For estimators that are not fitted, or not of this package, and for parameters that a file
-        cannot hold.
+        If the estimator is not fitted or not one of this package, or if a file cannot hold one of
+        its parameters.
 
     Warns
     -----
     UserWarning
-        For parameters that a file cannot hold and no prediction needs; they become defaults.
+        If a file cannot hold a parameter that only ``fit`` uses; it becomes the default.
     """
     if type(estimator) not in ESTIMATORS.values():
         listed = " or ".join(ESTIMATORS)
@@ -207,7 +207,7 @@ def estimator_state(estimator: Any, *, dual_coef: bool = True) -> dict[str, Any]
         "loss": estimator.loss_,
         "selected": selected,
         "refit": estimator.refit_,
-        # A refit has the dual variables and the history of the convex problem.
+        # Dual variables and history are those of ``selected``, and not stored twice.
         "model": None
         if estimator.refit_ is None
         else replace(model, dual_coef=model.dual_coef[:0].copy(), history=[]),
@@ -222,19 +222,19 @@ def estimator_state(estimator: Any, *, dual_coef: bool = True) -> dict[str, Any]
 
 
 def _choice(estimator: Any) -> dict[str, Any] | None:
-    """Return what a cross-validated estimator chose, None for the others."""
+    """Return the choice of a cross-validated estimator, or None for other estimators."""
     if not isinstance(estimator, (HKLClassifierCV, HKLRegressorCV)):
         return None
     return {name: getattr(estimator, name) for name in _CHOICE_TYPES}
 
 
 def estimator_from_state(kind: str, state: object) -> Any:
-    """Return the fitted estimator of a state.
+    """Return the fitted estimator with the given state.
 
     Parameters
     ----------
     kind : str
-        Name of the estimator.
+        Name of the estimator class.
     state : dict
         As :func:`estimator_state` returns it.
 
@@ -245,7 +245,7 @@ def estimator_from_state(kind: str, state: object) -> Any:
     Raises
     ------
     ContentError
-        For anything that is not the state of such an estimator.
+        If ``state`` is not the state of such an estimator.
     """
     cls = ESTIMATORS.get(kind)
     if cls is None:
@@ -272,7 +272,7 @@ def estimator_from_state(kind: str, state: object) -> Any:
 
 
 def _check_state(cls: type[Any], state: object) -> dict[str, Any]:
-    """Return a state whose parts are there, of their types, and fit together."""
+    """Return ``state``; raise unless its parts are complete, of the right types and consistent."""
     if not isinstance(state, dict) or set(state) != set(_STATE_TYPES):
         raise ContentError(f"it does not hold the parts of a {cls.__name__}")
     for name, hint in _STATE_TYPES.items():
@@ -298,7 +298,7 @@ def _check_state(cls: type[Any], state: object) -> dict[str, Any]:
 
 
 def _check_choice(cls: type[Any], choice: Any) -> None:
-    """Check what a cross-validation chose."""
+    """Raise unless ``choice`` is a valid choice of this class, or None without cross-validation."""
     if not issubclass(cls, (HKLClassifierCV, HKLRegressorCV)):
         if choice is not None:
             raise ContentError(f"a {cls.__name__} makes no choice")
@@ -313,7 +313,7 @@ def _check_choice(cls: type[Any], choice: Any) -> None:
 
 
 def _check_outputs(cls: type[Any], loss: Loss, classes: Any) -> int | None:
-    """Return the number of outputs, None for one, of a loss and labels that go together."""
+    """Return the number of outputs, None for one; raise if the loss does not fit the classes."""
     if issubclass(cls, (HKLRegressor, HKLRegressorCV)):
         if type(loss) not in REGRESSION.values() or classes is not None:
             raise ContentError(f"the loss {shown(loss)} is not one of a regressor")
@@ -348,7 +348,7 @@ def _kept_params(estimator: Any) -> dict[str, Any]:
 
 
 def _check_params(cls: type[Any], params: Mapping[str, Any]) -> None:
-    """Raise unless these are the parameters of an estimator, of types that a file may hold."""
+    """Raise unless ``params`` are the parameters of ``cls``, of types that a file may hold."""
     expected = set(cls._get_param_names()) - {_NEVER_KEPT}
     if set(params) != expected:
         wrong = sorted(set(params) ^ expected)
@@ -374,7 +374,7 @@ def _as_list(value: Any) -> Any:
     if hasattr(value, "tolist"):
         return value.tolist()
     if isinstance(value, (set, frozenset)):
-        return sorted(value, key=str)  # equal models give equal files
+        return sorted(value, key=str)  # so that equal models give equal files
     return list(value) if isinstance(value, Iterable) else value
 
 
@@ -389,7 +389,7 @@ def _warn_of_loss(name: str, value: object, default: object) -> None:
 
 
 def _seed(random_state: object) -> object:
-    """Return a random state that a file can hold: a number or None."""
+    """Return ``random_state`` if it is an integer or None; raise otherwise."""
     if random_state is None or isinstance(random_state, (int, np.integer)):
         return random_state
     raise ValueError(

@@ -1,4 +1,4 @@
-"""Stability selection: how often a term is selected when half of the rows are drawn anew."""
+"""Stability selection: how often a term is selected on random subsamples of the rows."""
 
 from __future__ import annotations
 
@@ -26,37 +26,39 @@ __all__ = ["StabilitySelection", "stability_selection"]
 
 Rows = NDArray[np.intp]
 NamedNode = tuple[tuple[str, int], ...]
-"""A node with names of columns: which columns mark missing values depends on the rows."""
+"""A node with column names in place of positions. The positions of indicators of missing values
+depend on the rows of a subsample."""
 
 
 @dataclass(frozen=True)
 class StabilitySelection:
-    """What :func:`stability_selection` found.
+    """Result of :func:`stability_selection`.
 
     Attributes
     ----------
     terms : pandas.DataFrame
-        One row per term that was ever selected, the most frequent first: term, order (variables),
-        degree (sum of levels), frequency (share of the subsamples that select it), selected
-        (frequency at or above the threshold).
+        One row per term that was selected at least once, the most frequent first. Columns: term,
+        order (number of variables), degree (sum of levels), frequency (share of the subsamples
+        that select it), selected (whether the frequency reaches the threshold).
     variables : pandas.DataFrame
-        One row per column: variable, frequency (share of the subsamples that select a term with
-        it), selected.
+        One row per column of X and per indicator of missing values. Columns: variable, frequency
+        (share of the subsamples that select a term with it), selected.
     threshold : float
-        From which frequency on something counts as selected.
+        Frequency at or above which a term or variable counts as selected.
     n_subsamples, subsample_size : int
-        How many fits of how many rows.
+        Number of subsamples, and number of rows in each of them.
     mean_terms, mean_variables : float
-        Terms and variables that one fit selects on average.
+        Mean number of terms and of variables that are selected on a subsample.
     false_variables : float or None
-        Bound q^2 / ((2 threshold - 1) p) on the expected number of selected variables that should
-        not be, q = ``mean_variables`` and p the number of columns (Shah & Samworth 2013, theorem
-        1, for complementary pairs of halves). "Should not be" means precisely: variables which
-        the estimator, on half of the rows, selects with probability q / p at most, that is no
-        more often than an average column. It assumes independent rows (within the classes, for a
-        classifier) and takes q from the subsamples; it assumes nothing about how columns depend
-        on each other, and says nothing about noise columns that are selected more often than
-        that. None where it does not hold: a fraction other than 0.5, a threshold of 0.5 or less.
+        Upper bound q^2 / ((2 threshold - 1) p) on the expected number of falsely selected
+        variables, where q is ``mean_variables`` and p the number of columns (Shah & Samworth 2013,
+        theorem 1, for complementary pairs of halves). A selected variable is false if the
+        estimator, on half of the rows, selects it with probability at most q / p, that is, no more
+        often than an average column. The bound assumes independent rows (within each class, for a
+        classifier), and takes q from the subsamples. It assumes nothing about how columns depend
+        on each other. It does not cover noise columns that are selected more often than with
+        probability q / p. None if the bound does not hold: if the fraction is not 0.5, or if the
+        threshold is 0.5 or less.
     """
 
     terms: pd.DataFrame
@@ -71,7 +73,7 @@ class StabilitySelection:
 
 @dataclass(frozen=True)
 class _Found:
-    """What one subsample selects: terms, and the variables in them."""
+    """Terms that are selected on one subsample, and the variables in them."""
 
     terms: frozenset[NamedNode]
     variables: frozenset[str]
@@ -92,13 +94,13 @@ def stability_selection(
 ) -> StabilitySelection:
     """Fit an estimator to many random subsamples and count what it selects.
 
-    Subsamples are drawn without replacement, in pairs that share no row (Shah & Samworth 2013);
-    those of a classifier keep the shares of the classes. Nothing is certified in the fits.
+    Subsamples are drawn without replacement, in pairs that share no row (Shah & Samworth 2013).
+    For a classifier they are stratified by class. The fits are not certified.
 
     Parameters
     ----------
     estimator : HKLRegressor or HKLClassifier
-        What to fit; clones are, with ``certify="none"``.
+        The estimator. Clones of it are fitted, with ``certify="none"`` and ``refit=None``.
     X : array-like or data frame of shape (n_samples, n_features)
         As for ``estimator.fit``.
     y : array-like of shape (n_samples,)
@@ -106,30 +108,31 @@ def stability_selection(
     sample_weight : array-like of shape (n_samples,), optional
         Weights, zero or positive; rows of weight zero are not drawn.
     alphas : sequence of float, optional
-        Regularisation strengths in place of ``estimator.alpha``: a term counts where it is
-        selected at any of them.
+        Regularisation strengths, in place of ``estimator.alpha``. A term counts as selected on a
+        subsample if it is selected at any of them.
     n_subsamples : int, default=50
-        Number of subsamples, an even one.
+        Number of subsamples; must be even.
     fraction : float, default=0.5
-        Share of the rows in a subsample, 0.5 at most.
+        Share of the rows in a subsample, at most 0.5.
     threshold : float, default=0.6
-        Frequency from which on a term counts as selected.
+        Frequency at or above which a term or variable counts as selected.
     n_jobs : int, optional
-        Processes for the fits, through joblib.
+        Number of joblib workers for the fits.
     random_state : int, RandomState or None, default=0
         Seed of the draws.
 
     Returns
     -------
     StabilitySelection
-        Frequencies of terms and variables.
+        Frequencies of terms and variables, and a bound on false selections.
 
     Raises
     ------
     TypeError
-        For an estimator that is no HKLRegressor or HKLClassifier.
+        If the estimator is not an HKLRegressor or HKLClassifier.
     ValueError
-        For settings out of range, and rows or classes too few to be divided.
+        If a parameter is out of range, if the estimator has a ``graph``, or if there are too few
+        rows, or too few rows of a class, for a subsample.
 
     Examples
     --------
@@ -162,7 +165,7 @@ def stability_selection(
     labels = is_classifier(estimator)
     plain = _without_extras(estimator)
     data = plain._read_data(X, y, sample_weight)
-    weights = check_weights(len(data.y), sample_weight)  # without those of the classes
+    weights = check_weights(len(data.y), sample_weight)  # without class weights
     draws = _pairs(data.y if labels else None, weights, n_subsamples, fraction, random_state)
     jobs = (
         delayed(_fit)(plain, chosen, take(X, rows), data.y[rows], weights[rows]) for rows in draws
@@ -191,7 +194,7 @@ def _check_estimator(estimator: object) -> None:
 
 
 def _without_extras(estimator: OneAlphaEstimator) -> OneAlphaEstimator:
-    """Return a clone that only selects: no proof, no refit, no progress bars."""
+    """Return a clone that only selects terms: no proof, no refit, no progress bar."""
     out: OneAlphaEstimator = clone(estimator)
     out.set_params(certify="none", refit=None, verbose=0)
     return out
@@ -204,7 +207,7 @@ def _pairs(
     fraction: float,
     random_state: Any,
 ) -> list[Rows]:
-    """Return the rows of all subsamples: 0 and 1 share none, nor do 2 and 3, and so on."""
+    """Return the row numbers of each subsample; subsamples 2i and 2i + 1 share no row."""
     used = np.flatnonzero(weights > 0)
     if labels is None:
         parts = [used]
@@ -232,7 +235,7 @@ def _pairs(
 def _fit(
     estimator: OneAlphaEstimator, alphas: list[float], X: Any, y: NDArray[Any], weights: FloatArray
 ) -> _Found:
-    """Return what is selected on some rows, at any of the alphas."""
+    """Return what is selected on the given rows, at any of the alphas."""
     terms: set[NamedNode] = set()
     for alpha in alphas:
         model: Any = clone(estimator).set_params(alpha=alpha)
@@ -251,7 +254,7 @@ def _summary(
     fraction: float,
     size: int,
 ) -> StabilitySelection:
-    """Return frequencies, and the bound where it holds."""
+    """Return the frequencies, and the bound on false selections if it holds."""
     import pandas as pd
 
     n = len(found)
@@ -288,6 +291,6 @@ def _summary(
 
 
 def _in_words(term: NamedNode, labels: Mapping[str, str]) -> str:
-    """Return a term as the effects of an estimator name it."""
+    """Return the name of a term, as in the columns of ``effects`` of an estimator."""
     node = tuple((m, level) for m, (_, level) in enumerate(term))
     return node_name(node, [labels.get(name, name) for name, _ in term])

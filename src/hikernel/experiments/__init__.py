@@ -1,6 +1,6 @@
-"""The tables and the figure of the paper.
+"""Reproduction of the tables and the figure of the paper.
 
-Its baselines are here as estimators, loaded when they are first used.
+The baselines of the paper are exported as estimators. They are imported on first use.
 """
 
 from importlib import import_module

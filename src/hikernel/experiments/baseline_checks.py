@@ -1,4 +1,4 @@
-"""Parameters of the baselines, looked at before any work."""
+"""Checks of the parameters of the baselines."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["check_basis", "check_count", "check_kernel", "check_positive"]
 
 
 def check_positive(model: Any, name: str = "alpha", *, alphas: FloatArray | None = None) -> None:
-    """Raise where a parameter, or one of the alphas of a path, is no positive number."""
+    """Raise ValueError if a parameter, or one of the alphas of a path, is not positive."""
     value = getattr(model, name)
     if alphas is None:
         if isinstance(value, bool) or not isinstance(value, Real):
@@ -27,14 +27,14 @@ def check_positive(model: Any, name: str = "alpha", *, alphas: FloatArray | None
 
 
 def check_count(model: Any, name: str) -> None:
-    """Raise where a parameter is no whole number from 1 on."""
+    """Raise ValueError if a parameter is not an integer of at least 1."""
     value = getattr(model, name)
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
         raise ValueError(f"{name} must be a whole number from 1 on, got {value!r}.")
 
 
 def check_kernel(model: Any) -> None:
-    """Raise where basis, share or decay make no kernel."""
+    """Raise ValueError if basis, share or decay do not define a kernel."""
     check_basis(model)
     if model.share is not None:
         check_positive(model, "share")
@@ -42,7 +42,7 @@ def check_kernel(model: Any) -> None:
 
 
 def check_basis(model: Any) -> None:
-    """Raise where the basis is chosen per column, which the baselines do not."""
+    """Raise ValueError for basis="auto": the baselines use one basis for all columns."""
     if isinstance(model.basis, str) and model.basis == "auto":
         raise ValueError(
             "basis='auto' chooses a basis for every column; the baselines have one for all. Take "

@@ -1,4 +1,4 @@
-"""``hikernel reproduce``: from the words on the command line to jobs, tables and the figure."""
+"""The command ``hikernel reproduce``: runs the jobs and prints the tables and the figure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _DATASETS = {"table1": REGRESSION, "table2": CLASSIFICATION}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add what ``hikernel reproduce`` understands."""
+    """Add the arguments of ``hikernel reproduce``."""
     parser.add_argument(
         "what", choices=[*EXPERIMENTS, "all", "page"], help="what to compute; page writes the docs"
     )
@@ -72,8 +72,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status.
 
-    0 where everything was computed, 1 where jobs failed, 2 for a mistake, which ends in one
-    sentence, 130 after an interrupt.
+    0 if everything was computed, 1 if jobs failed, 2 for a usage error (reported on one line),
+    130 after an interrupt.
     """
     failed = 0
     try:
@@ -94,7 +94,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    """Say what clashes or would do nothing, before work starts."""
+    """Raise UsageError for options that conflict or have no effect, before work starts."""
     what = arguments.what
     given = [
         name
@@ -126,7 +126,7 @@ def _check(arguments: argparse.Namespace) -> None:
 
 
 def _folder(what: str, arguments: argparse.Namespace) -> Path | None:
-    """Return the folder of the data, which the figure does not need."""
+    """Return the folder of the data; None for the figure, which needs no files."""
     folder = None if what == "figure2" else data_folder(arguments.data)
     if folder is not None and not folder.is_dir():
         raise UsageError(
@@ -146,7 +146,7 @@ def _experiment(what: str, arguments: argparse.Namespace) -> int:
             "kernel with a constant, which mehler has not."
         )
     store = Store(arguments.results / f"{what}.jsonl")
-    # A set that is missing should be known now, and not after an hour.
+    # Load the data sets that are needed now, so that a missing one is reported before any job runs.
     names = dict.fromkeys(job.data for job in jobs)
     sources = {name: source_of(name, folder, openml=arguments.openml) for name in names}
     for name in dict.fromkeys(job.data for job in store.missing(jobs, sources)):
@@ -156,7 +156,7 @@ def _experiment(what: str, arguments: argparse.Namespace) -> int:
     results = [saved[job] for job in dict.fromkeys(jobs) if job in saved]
     if what == "figure2":
         print("\n".join(figure_markdown(curves(results))))
-        # The picture is of everything that is known, the table of what was asked for.
+        # The picture shows all saved results, the table only those of the requested jobs.
         draw(curves(saved.values()), arguments.results / "figure2.png")
     else:
         print("\n".join(table_markdown(what, summarise(results))))
@@ -169,7 +169,7 @@ def _table_jobs(what: str, arguments: argparse.Namespace) -> list[Job]:
     methods = _chosen("method", arguments.methods, known)
     kernels = arguments.kernels or ["pol4", "rbf", "default"]
     jobs = []
-    # HKL and L2 first, and split by split, so that a run that is stopped leaves whole tables.
+    # HKL and L2 first, each split by split, so that an interrupted run leaves complete splits.
     for method in sorted(
         methods, key=lambda m: (m in SLOW_SPLITS and what == "table1", m != "HKL")
     ):
@@ -186,7 +186,10 @@ def _table_jobs(what: str, arguments: argparse.Namespace) -> list[Job]:
 
 
 def _fits(method: str, kernel: str) -> bool:
-    """Whether a method works with a kernel: the default basis is for HKL, MKL needs a constant."""
+    """Whether a method works with a kernel.
+
+    The kernel "default" is for HKL only. MKL needs a kernel with a constant level.
+    """
     if KERNELS[kernel].basis is None:
         return method == "HKL"
     return not (method == "MKL" and kernel == "mehler")
@@ -202,7 +205,7 @@ def _figure_jobs(arguments: argparse.Namespace) -> list[Job]:
 
 
 def _chosen(what: str, given: Sequence[str] | None, known: Sequence[str]) -> list[str]:
-    """Return what was asked for, or everything; a name that is not known is an error."""
+    """Return the names given, or all known ones; raise UsageError for an unknown name."""
     for name in given or ():
         if name not in known:
             raise UsageError(f"{name!r} is no {what} of this experiment: {', '.join(known)}.")

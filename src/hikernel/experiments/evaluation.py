@@ -1,4 +1,4 @@
-"""The protocol of the tables: half splits, the error of every parameter, folds inside."""
+"""The protocol of the tables: half splits, test errors along a path, inner cross-validation."""
 
 from __future__ import annotations
 
@@ -34,10 +34,11 @@ Rows = NDArray[np.intp]
 
 
 def split(data: Dataset, seed: int) -> tuple[Rows, Rows]:
-    """Return the rows for training and for the test.
+    """Return the training rows and the test rows.
 
-    The first half of ``default_rng(seed).permutation(n)`` and the second; for classes, of its first
-    1,024 rows. Generated data are new for every seed and bring their own split.
+    They are the first and the second half of ``default_rng(seed).permutation(n)``; for
+    classification, of its first 1,024 entries. The data of the figure are drawn anew for every
+    seed and have a fixed split: the first ``n_train`` rows are for training.
     """
     n = len(data.y)
     if data.n_train is not None:
@@ -52,12 +53,12 @@ def split(data: Dataset, seed: int) -> tuple[Rows, Rows]:
 def run_job(job: Job, folder: Path | None, openml: bool = False) -> Result:
     """Fit a path on the training half and return its errors.
 
-    One BLAS thread: jobs run side by side.
+    BLAS is limited to one thread, because jobs run in parallel.
     """
     kernel = kernel_for(job.data, job.kernel)
     start = time.perf_counter()
     with threadpool_limits(1), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # far values and few rows are what these data are
+        warnings.simplefilter("ignore")  # outliers and few rows are expected here
         data = load(job.data, folder, seed=job.seed, openml=openml)
         train, test = split(data, job.seed)
         table: Any = data.frame
@@ -87,10 +88,10 @@ def run_job(job: Job, folder: Path | None, openml: bool = False) -> Result:
 
 
 def prepared(data: Dataset, train: Rows) -> FloatArray:
-    """Return the inputs as the kernels get them, shape (n, p).
+    """Return the inputs of the kernels, shape (n, p).
 
-    As they are, but for the sets that `settings` gives a logarithm or a limit, which is in standard
-    deviations around the mean of the training rows.
+    They are ``data.X``, except for the data sets with a logarithm or a clipping limit in
+    `settings`. The limit is in standard deviations around the mean of the training rows.
     """
     X = data.X
     if data.name in LOG_OFFSET:
@@ -102,9 +103,10 @@ def prepared(data: Dataset, train: Rows) -> FloatArray:
 
 
 def path_errors(data: Dataset, f: FloatArray, y: FloatArray) -> FloatArray:
-    """Return the error of each column of f, shape (n, k), in percent.
+    """Return the error in percent of each of the k columns of f, shape (k,).
 
-    Mean squared error over the variance of all y, or the share of wrong signs.
+    For regression, the mean squared error over the variance of all y; for classification, the
+    share of wrong signs. ``f`` has shape (n, k), ``y`` has shape (n,).
     """
     if data.task == "regression":
         with np.errstate(over="ignore"):
@@ -115,9 +117,9 @@ def path_errors(data: Dataset, f: FloatArray, y: FloatArray) -> FloatArray:
 def _cross_validate(
     job: Job, data: Dataset, table: Any, train: Rows, kernel: KernelChoice, path: FittedPath
 ) -> FloatArray:
-    """Return the criterion of every parameter over folds of the training half.
+    """Return the cross-validated criterion of every parameter, on folds of the training half.
 
-    `settings.CV_CRITERION` says which it is.
+    The criterion is that of `settings.CV_CRITERION`.
     """
     total = np.zeros(len(path.grid))
     folds = (KFold if data.task == "regression" else StratifiedKFold)(
@@ -142,10 +144,10 @@ def _rows(table: Any, rows: Rows) -> Any:
 
 
 def _rounded(values: FloatArray) -> list[float]:
-    """Seven digits, and a large number where the error is not finite."""
+    """Return the values to seven digits, with 1e300 for those that are not finite."""
     return [float(f"{v:.7g}") if np.isfinite(v) else 1e300 for v in values]
 
 
 def _power(count: int) -> str:
-    """Return a count as the tables show it, 10^22, and nothing for 0."""
+    """Return a count as a power of ten, such as "10^22"; an empty string for 0."""
     return f"10^{round(math.log10(count))}" if count else ""

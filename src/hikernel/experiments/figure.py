@@ -17,7 +17,7 @@ from hikernel.experiments.tables import Cell
 __all__ = ["Curve", "curves", "draw", "figure_jobs", "figure_markdown"]
 
 METHODS: Final = ("greedy", "L2", "HKL")
-"""In the order of the paper's legend."""
+"""The methods of the figure, in the order of the paper's legend."""
 PANELS: Final = {"plain": "original inputs", "rotated": "rotated inputs"}
 KERNEL: Final = "pol4"
 _MARKS: Final = {
@@ -26,13 +26,16 @@ _MARKS: Final = {
     "HKL": ("black", "o", "-"),
 }
 _SHIFTS: Final = (-0.06, 0.0, 0.06)
-"""Of the methods along log2(p)."""
+"""Horizontal shifts of the methods, in units of log2(p), so that bars do not overlap."""
 
 
 def figure_jobs(
     replications: int = FIGURE.replications, variables: Sequence[int] = FIGURE.variables
 ) -> list[Job]:
-    """Return the jobs of the figure, replication by replication, so that a part is a whole."""
+    """Return the jobs of the figure.
+
+    They are ordered by replication, so that an interrupted run leaves complete replications.
+    """
     return [
         Job(f"synthetic-{panel}-{p}", KERNEL, method, seed)
         for seed in range(replications)
@@ -49,18 +52,18 @@ class Curve:
     Attributes
     ----------
     panel : {"plain", "rotated"}
-        The inputs.
+        Original or rotated inputs.
     method : str
         The method.
     variables : ndarray of shape (k,)
-        Numbers of variables p.
+        The numbers of variables p.
     means, stds : ndarray of shape (k,)
-        Mean and standard deviation of the error (share of the variance) over the replications, with
-        the parameter that is best on average for that p.
+        Mean and standard deviation of the error (share of the variance) over the replications, at
+        the parameter with the smallest mean test error for that p.
     honest : ndarray of shape (k,)
-        Mean error with the parameter of each replication by cross-validation.
+        Mean error with the parameter chosen by cross-validation in each replication.
     counts : ndarray of shape (k,)
-        Replications.
+        Numbers of replications.
     """
 
     panel: str
@@ -73,7 +76,7 @@ class Curve:
 
 
 def curves(results: Iterable[Result]) -> list[Curve]:
-    """Return the lines of the figure from saved errors."""
+    """Return the curves of the figure, computed from saved results."""
     groups: dict[tuple[str, str], dict[int, list[Result]]] = {}
     for result in results:
         _, panel, p = result.job.data.split("-")
@@ -100,15 +103,16 @@ def curves(results: Iterable[Result]) -> list[Curve]:
 def draw(lines: Sequence[Curve], file: Path | None = None) -> Any:
     """Draw the two panels side by side, as in the paper: log2(p) against the test error.
 
-    Bars reach half a standard deviation over the draws to either side, as in the paper's caption;
-    one draw has none. Methods are moved apart a little so that bars do not hide each other.
+    Error bars extend half a standard deviation over the replications to either side, as in the
+    paper's caption. A single replication has no bar. The methods are shifted slightly along the
+    horizontal axis, so that their bars do not overlap.
 
     Parameters
     ----------
     lines : sequence of Curve
-        What to draw.
+        The curves to draw.
     file : Path, optional
-        Where to save the figure; the suffix is its format.
+        Where to save the figure; the suffix determines the format.
 
     Returns
     -------
@@ -117,7 +121,7 @@ def draw(lines: Sequence[Curve], file: Path | None = None) -> Any:
     Raises
     ------
     ImportError
-        Where matplotlib is not installed, with the command that installs it.
+        If matplotlib is not installed. The message contains the command that installs it.
     """
     try:
         from matplotlib.figure import Figure
@@ -132,7 +136,7 @@ def draw(lines: Sequence[Curve], file: Path | None = None) -> Any:
             if line.panel != panel:
                 continue
             color, marker, style = _MARKS[line.method]
-            half = 0.5 * line.stds  # NaN, where there is one draw, is drawn as no bar
+            half = 0.5 * line.stds  # NaN for a single replication: no bar is drawn
             ax.errorbar(
                 np.log2(line.variables) + shifts[line.method],
                 line.means,
@@ -159,7 +163,10 @@ def draw(lines: Sequence[Curve], file: Path | None = None) -> Any:
 
 
 def figure_markdown(lines: Sequence[Curve]) -> list[str]:
-    """Return the numbers of the figure as a table, best and cross-validated parameter."""
+    """Return the lines of a Markdown table with the numbers of the figure.
+
+    Each cell has the error at the best parameter and, in brackets, at the cross-validated one.
+    """
     variables = sorted({int(p) for line in lines for p in line.variables})
     head = ["inputs", "method", *(f"p = {p}" for p in variables), "draws"]
     out = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]

@@ -1,4 +1,4 @@
-"""A short name for every choice behind a job, so that saved results notice when one changes."""
+"""A hash of all settings behind a job, to recognise results saved with other settings."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["choices", "fingerprint"]
 def fingerprint(job: Job) -> str:
     """Return the first 12 hexadecimal digits of the SHA-256 of :func:`choices`.
 
-    A job of a kernel or method that is no more has none.
+    For a kernel or method that no longer exists, return "unknown".
     """
     if job.kernel not in settings.KERNELS or job.method not in _OWN:
         return "unknown"
@@ -28,10 +28,11 @@ def fingerprint(job: Job) -> str:
 
 
 def choices(job: Job) -> dict[str, Any]:
-    """Return what decides the numbers of a job beside its data and its seed.
+    """Return all settings that determine the result of a job, besides its data and its seed.
 
-    The basis and what the method does with it, the grid, the preparation of that data set, the
-    folds, and how data that are drawn are drawn. What another method or set uses is left out.
+    These are the basis, the parameters and grid of the method, the preparation of the data set,
+    the folds and, for generated data, how they are drawn. Settings that only other methods or
+    other data sets use are left out.
     """
     kernel = settings.kernel_for(job.data, job.kernel)
     found: dict[str, Any] = {

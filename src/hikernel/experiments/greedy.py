@@ -1,4 +1,4 @@
-"""Greedy: basis kernels selected one after the other, refitted after each."""
+"""The baseline "greedy": forward selection of basis kernels, with a refit after each."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["GreedyClassifier", "GreedyRegressor"]
 
 
 class _Features:
-    """Features of the nodes of a grid: row-wise Kronecker products of their levels."""
+    """Features of the nodes of a grid: row-wise Kronecker products of one-variable levels."""
 
     def __init__(self, bases: tuple[FittedBasis, ...], X: FloatArray) -> None:
         self.levels = [
@@ -28,7 +28,7 @@ class _Features:
         self.n_rows = len(X)
 
     def block(self, node: Node) -> FloatArray:
-        """Features of a node, shape (n, r)."""
+        """Return the features of a node, shape (n, r)."""
         out = np.ones((self.n_rows, 1))
         chosen = dict(node)
         for m, levels in enumerate(self.levels):
@@ -42,10 +42,11 @@ class _Features:
 class _Greedy(BaseEstimator):  # type: ignore[misc]  # untyped base
     """Forward selection in a grid.
 
-    The hull starts at the root. Candidates are the nodes all of whose parents are selected. The one
-    whose features, centred and of unit mean square together, have the largest product with the
-    residual of the current fit comes next, and all selected are fitted again with a small ridge.
-    The number of kernels is the regularisation parameter.
+    The hull starts at the root. Candidates are the nodes whose parents are all selected. Their
+    features F_w are centred and scaled, so that the mean of |F_w(x)|^2 over the rows is one. Each
+    step selects the candidate with the largest |F_w' r|, r the residual of the current fit, and
+    refits all selected features with a small ridge penalty. The number of kernels is the
+    regularisation parameter.
     """
 
     def __init__(
@@ -62,14 +63,14 @@ class _Greedy(BaseEstimator):  # type: ignore[misc]  # untyped base
         raise NotImplementedError
 
     def _select(self, X: FloatArray, y: FloatArray) -> None:
-        """Grow the hull kernel by kernel and keep the fit of every size."""
+        """Add kernels to the hull one at a time and store the fit after each."""
         check_count(self, "n_kernels")
         check_positive(self, "ridge")
         check_basis(self)
         recipe = make_basis(self.basis)
         self.bases_ = tuple(recipe.fit(np.ascontiguousarray(x)) for x in X.T)
         features = _Features(self.bases_, X)
-        # Without a constant level the root has features of its own.
+        # Without a constant level the root has features and is itself a candidate.
         constant = all(basis.constant_level for basis in self.bases_)
         self.nodes_: list[Node] = []
         self.scalers_: list[tuple[FloatArray, float]] = []
@@ -106,7 +107,7 @@ class _Greedy(BaseEstimator):  # type: ignore[misc]  # untyped base
         candidates: dict[Node, tuple[FloatArray, FloatArray, float]],
         features: _Features,
     ) -> None:
-        """Add the children of a node whose parents are all selected."""
+        """Add to the candidates the children of a node whose parents are all selected."""
         levels = dict(node)
         for m, basis in enumerate(self.bases_):
             level = levels.get(m, 0) + 1
@@ -130,7 +131,7 @@ class _Greedy(BaseEstimator):  # type: ignore[misc]  # untyped base
             candidates[node] = block / scale, mean, scale
 
     def _decide_path(self, X: FloatArray) -> FloatArray:
-        """Return f for 0, 1, ... kernels, shape (n, len(nodes_) + 1)."""
+        """Return f with 0, 1, ... kernels, shape (n, len(nodes_) + 1)."""
         features = _Features(self.bases_, X)
         blocks = [
             (features.block(node) - mean) / scale
@@ -143,13 +144,13 @@ class _Greedy(BaseEstimator):  # type: ignore[misc]  # untyped base
         return self.predict_path(X)[:, -1]
 
     def predict_path(self, X: Any) -> FloatArray:
-        """Return f for 0, 1, 2, ... kernels, shape (len(X), n_selected + 1)."""
+        """Return f with 0, 1, 2, ... kernels, shape (len(X), n_selected + 1)."""
         check_is_fitted(self)
         return self._decide_path(validate_data(self, X, reset=False, dtype=np.float64))
 
 
 def _parents(node: Node) -> list[Node]:
-    """Nodes with one level less in one variable."""
+    """Return the parents of a node: one level lower in one variable."""
     return [
         node[:i] + (((m, level - 1),) if level > 1 else ()) + node[i + 1 :]
         for i, (m, level) in enumerate(node)
@@ -159,25 +160,25 @@ def _parents(node: Node) -> list[Node]:
 class GreedyRegressor(RegressorMixin, _Greedy):  # type: ignore[misc]  # untyped base
     """Forward selection of basis kernels with least squares.
 
-    At each step adds the kernel w among the children of the hull with the largest
-    r' K_w r / trace(K_w), r the residual and K_w centred, and minimises
-    (1/n) |y - F beta - b|^2 + ridge |beta|^2 over the features F of all selected.
+    Each step adds one kernel w among the children of the hull: the one with the largest
+    r' K_w r / trace(K_w), where r is the residual and K_w the centred kernel matrix. It then
+    minimises (1/n) |y - F beta - b|^2 + ridge |beta|^2 with the features F of all selected kernels.
 
     Parameters
     ----------
     n_kernels : int, default=30
-        Kernels to select.
+        Maximum number of kernels to select.
     basis : str or Basis, default="polynomial"
         One-variable decomposition, the same for all columns.
     ridge : float, default=1e-4
-        Penalty of the refit; features have unit mean square.
+        Penalty of the refit; the features of each kernel are scaled to unit mean square.
 
     Attributes
     ----------
     nodes_ : list of tuple
-        The kernels, in the order of their selection.
+        The selected kernels, in the order of selection.
     fits_ : list of (ndarray, float)
-        Coefficients and intercept after 0, 1, ... kernels.
+        Coefficients and intercept with 0, 1, ... kernels.
 
     Examples
     --------
@@ -188,12 +189,12 @@ class GreedyRegressor(RegressorMixin, _Greedy):  # type: ignore[misc]  # untyped
     """
 
     def fit(self, X: Any, y: Any) -> GreedyRegressor:
-        """Select kernels.
+        """Select the kernels and fit.
 
         Parameters
         ----------
         X : array-like of shape (n, p)
-            Numbers.
+            Inputs.
         y : array-like of shape (n,)
             Target.
         """
@@ -202,7 +203,7 @@ class GreedyRegressor(RegressorMixin, _Greedy):  # type: ignore[misc]  # untyped
         return self
 
     def predict(self, X: Any) -> FloatArray:
-        """Return predictions with all selected kernels for the rows of X, shape (n, p)."""
+        """Return predictions with all selected kernels for the rows of X, shape (len(X),)."""
         return self._decide(X)
 
     def _refit(self, F: FloatArray, y: FloatArray) -> tuple[FloatArray, float]:
@@ -219,10 +220,10 @@ class GreedyRegressor(RegressorMixin, _Greedy):  # type: ignore[misc]  # untyped
 
 
 class GreedyClassifier(TwoClasses, _Greedy):
-    """Forward selection of basis kernels with logistic regression, two classes.
+    """Forward selection of basis kernels with logistic regression, for two classes.
 
-    As :class:`GreedyRegressor`, with the log loss: the residual is y - P(y = 1), and the refit is
-    penalised logistic regression.
+    Like :class:`GreedyRegressor`, with the log loss: the residual is y - P(y = 1), and the refit
+    is logistic regression with a ridge penalty.
 
     Parameters
     ----------
@@ -245,14 +246,14 @@ class GreedyClassifier(TwoClasses, _Greedy):
     """
 
     def fit(self, X: Any, y: Any) -> GreedyClassifier:
-        """Select kernels.
+        """Select the kernels and fit.
 
         Parameters
         ----------
         X : array-like of shape (n, p)
-            Numbers.
+            Inputs.
         y : array-like of shape (n,)
-            Two labels.
+            Labels of two classes.
         """
         X, y = validate_data(self, X, y, dtype=np.float64)
         codes = self._encoded(y)

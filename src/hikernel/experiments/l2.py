@@ -1,4 +1,4 @@
-"""L2: one Hilbert norm over the full kernel, all vertices at once."""
+"""The baseline "L2": the squared Hilbert norm of the full kernel, the sum over all vertices."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["L2Classifier", "L2Regressor"]
 
 
 class _FullKernel(BaseEstimator):  # type: ignore[misc]  # untyped base
-    """Parameters and feature map that ridge and logistic regression share."""
+    """Parameters and feature map common to ridge and logistic regression."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class L2Regressor(RegressorMixin, _FullKernel):  # type: ignore[misc]  # untyped
     """Kernel ridge regression with the sum of all basis kernels.
 
     Solves min over f, b of (1/2n) sum_i (y_i - f(x_i) - b)^2 + (alpha u / 2) |f|^2 with the kernel
-    prod_m (k_m0 + c sum_{j >= 1} t^(j-1) k_mj), u the mean of the centred kernel's diagonal.
+    prod_m (k_m0 + c sum_{j >= 1} t^(j-1) k_mj). u is the mean diagonal of the centred kernel.
 
     Parameters
     ----------
@@ -54,15 +54,15 @@ class L2Regressor(RegressorMixin, _FullKernel):  # type: ignore[misc]  # untyped
     basis : str or Basis, default="polynomial"
         One-variable decomposition, the same for all columns.
     share, decay : float, default=0.1 and 1.0
-        c and t of the kernel k_m0 + c sum_{j >= 1} t^(j-1) k_mj of a variable, the sum scaled to
-        mean one; ``share=None`` is c = 1 without scaling.
+        c and t of the kernel k_m0 + c sum_{j >= 1} t^(j-1) k_mj of a variable. The sum is scaled
+        to mean diagonal one; ``share=None`` means c = 1 without scaling.
 
     Attributes
     ----------
     map_ : KernelMap
-        The kernel's features.
+        The feature map of the centred kernel.
     coef_ : ndarray of shape (r,)
-        Coefficients of these features.
+        Coefficients of its features.
     intercept_ : float
         b.
 
@@ -76,12 +76,12 @@ class L2Regressor(RegressorMixin, _FullKernel):  # type: ignore[misc]  # untyped
     """
 
     def fit(self, X: Any, y: Any) -> L2Regressor:
-        """Decompose the kernel, once for every alpha, and fit.
+        """Decompose the kernel matrix and fit; the decomposition serves all alphas.
 
         Parameters
         ----------
         X : array-like of shape (n, p)
-            Numbers.
+            Inputs.
         y : array-like of shape (n,)
             Target.
         """
@@ -95,19 +95,20 @@ class L2Regressor(RegressorMixin, _FullKernel):  # type: ignore[misc]  # untyped
         return self
 
     def predict(self, X: Any) -> FloatArray:
-        """Return f(x) + b for the rows of X, shape (n, p)."""
+        """Return f(x) + b for the rows of X, shape (len(X),)."""
         return self._decide(X)
 
     def predict_path(self, X: Any, alphas: FloatArray) -> FloatArray:
-        """Return predictions for many alphas, shape (len(X), len(alphas))."""
+        """Return predictions for several alphas, shape (len(X), len(alphas))."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
         return np.asarray(self.map_.transform(X) @ self._coefficients(alphas) + self.intercept_)
 
     def leave_one_out(self, alphas: FloatArray) -> FloatArray:
-        """Return y_i - prediction of the model without row i, shape (n, len(alphas)).
+        """Return the leave-one-out residuals, shape (n, len(alphas)).
 
-        Exact: residual_i / (1 - h_ii) with h = 1/n + U (S / (S + n alpha u)) U'.
+        Entry i is y_i minus the prediction of the model fitted without row i. It is exact:
+        residual_i / (1 - h_ii) with h = 1/n + U (S / (S + n alpha u)) U'.
         """
         kept = self._shrinkage(alphas)
         U, n = self.map_.vectors, len(self._residual)
@@ -116,7 +117,7 @@ class L2Regressor(RegressorMixin, _FullKernel):  # type: ignore[misc]  # untyped
         return np.asarray(residuals / np.maximum(1.0 - leverage, 1e-12))
 
     def _shrinkage(self, alphas: FloatArray) -> FloatArray:
-        """S / (S + n alpha u), shape (r, len(alphas))."""
+        """Return S / (S + n alpha u), shape (r, len(alphas))."""
         S, n = self.map_.values[:, None], len(self._residual)
         return np.asarray(S / (S + n * np.asarray(alphas) * self.map_.mean_square))
 
@@ -126,7 +127,7 @@ class L2Regressor(RegressorMixin, _FullKernel):  # type: ignore[misc]  # untyped
 
 
 class L2Classifier(TwoClasses, _FullKernel):
-    """Kernel logistic regression with the sum of all basis kernels, two classes.
+    """Kernel logistic regression with the sum of all basis kernels, for two classes.
 
     Solves min over f, b of (1/n) sum_i log(1 + exp(-y_i (f(x_i) + b))) + (alpha u / 2) |f|^2 by
     Newton's method in the features of the kernel.
@@ -153,14 +154,14 @@ class L2Classifier(TwoClasses, _FullKernel):
     """
 
     def fit(self, X: Any, y: Any) -> L2Classifier:
-        """Decompose the kernel and fit.
+        """Decompose the kernel matrix and fit.
 
         Parameters
         ----------
         X : array-like of shape (n, p)
-            Numbers.
+            Inputs.
         y : array-like of shape (n,)
-            Two labels.
+            Labels of two classes.
         """
         check_positive(self)
         check_kernel(self)
@@ -173,7 +174,7 @@ class L2Classifier(TwoClasses, _FullKernel):
         return self
 
     def decision_path(self, X: Any, alphas: FloatArray) -> FloatArray:
-        """Return decision values for many alphas, shape (len(X), len(alphas))."""
+        """Return decision values for several alphas, shape (len(X), len(alphas))."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
         coef, intercept = self._path(alphas)

@@ -1,4 +1,4 @@
-"""lasso-alpha: the l1 norm of the dual vector in place of the Hilbert norm."""
+"""The baseline "lasso-alpha": the l1 norm of the dual vector in place of the Hilbert norm."""
 
 from __future__ import annotations
 
@@ -18,55 +18,58 @@ from hikernel.experiments.product_kernel import ProductKernel
 __all__ = ["LassoAlphaRegressor"]
 
 _FIRST = 1e4
-"""Where the scaled path begins, far above the absolute tolerances of the solver."""
+"""First penalty of the scaled path, far above the absolute tolerances of the solver."""
 
 
 class LassoAlphaRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # untyped base
-    """Least squares in the columns of the full kernel matrix with an l1 penalty on alpha.
+    """Least squares on the columns of the full kernel matrix, with an l1 penalty.
 
-    Solves min over a, b of (1/2n) |y - K a - b|^2 + alpha s |a|_1, s the largest |K_c' y| / n, so
-    that a = 0 from alpha = 1 on. The kernel is that of :class:`L2Regressor`, and its matrix has a
-    column for every distinct row.
+    Solves min over a, b of (1/2n) |y - K a - b|^2 + alpha s |a|_1, where a is the dual vector
+    (alpha in the paper). s is the largest entry of |C' y| / n, with C the matrix K after centring
+    its columns, so that a = 0 for alpha >= 1. The kernel is that of :class:`L2Regressor`. K has one
+    column per distinct row of X.
 
     Parameters
     ----------
     alpha : float, default=0.01
-        Penalty, as a share of the smallest that leaves nothing; above 0.
+        Penalty, positive, as a share of the smallest penalty for which a = 0.
     basis : str or Basis, default="polynomial"
         One-variable decomposition, the same for all columns.
     share, decay : float, default=0.1 and 1.0
-        c and t of the kernel k_m0 + c sum_{j >= 1} t^(j-1) k_mj of a variable, the sum scaled to
-        mean one; ``share=None`` is c = 1 without scaling.
+        c and t of the kernel k_m0 + c sum_{j >= 1} t^(j-1) k_mj of a variable. The sum is scaled
+        to mean diagonal one; ``share=None`` means c = 1 without scaling.
     tol : float, default=1e-6
-        Duality gap, over the objective at a = 0, from which on an alpha counts as not solved.
+        An alpha counts as solved if its duality gap, relative to the objective at a = 0, is at
+        most this.
     max_steps : int, default=2000
-        Steps of the path at most. An alpha that lies beyond has the last model.
+        Maximum number of steps of the path. An alpha that the path does not reach gets the last
+        model.
 
     Notes
     -----
-    The solution is piecewise linear in alpha. The path goes from one breakpoint to the next, where
-    a coefficient enters or leaves (least angle regression), which nearly collinear columns do not
-    slow down. Coordinate descent with 1,000 passes per alpha does not get there: on boston with rbf
-    (seed 0) 15 of 24 alphas, 0.5 to 1e-6, were left with gaps above 1e-5.
+    The solution is piecewise linear in alpha. Least angle regression follows it from one breakpoint
+    to the next, where a coefficient enters or leaves. Nearly collinear columns do not slow it down.
+    Coordinate descent with 1,000 passes per alpha does not converge: on boston with rbf (seed 0),
+    15 of 24 alphas, 0.5 to 1e-6, were left with gaps above 1e-5.
 
     Attributes
     ----------
     rows_ : ndarray of shape (r, p)
-        The distinct rows of X, in their order.
+        The distinct rows of X, in their order of first occurrence.
     dual_coef_ : ndarray of shape (r,)
         a.
     intercept_ : float
         b.
     n_used_ : ndarray of shape (n_alphas,)
-        Rows with a coefficient, for every alpha that was fitted.
+        Number of nonzero entries of a, for each alpha.
     n_steps_ : int
-        Steps of the path.
+        Number of steps of the path.
     reached_ : ndarray of bool of shape (n_alphas,)
-        Alphas that the path came to, with a gap within ``tol``.
+        Whether the path reached each alpha, with a gap of at most ``tol``.
     gaps_ : ndarray of shape (n_alphas,)
-        Duality gap of each alpha over the objective at a = 0.
+        Duality gap of each alpha, relative to the objective at a = 0.
     n_unsolved_ : int
-        Alphas whose gap is above ``tol``.
+        Number of alphas whose gap is above ``tol``.
 
     Examples
     --------
@@ -95,12 +98,12 @@ class LassoAlphaRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
         self.max_steps = max_steps
 
     def fit(self, X: Any, y: Any) -> LassoAlphaRegressor:
-        """Fit.
+        """Fit the model.
 
         Parameters
         ----------
         X : array-like of shape (n, p)
-            Numbers.
+            Inputs.
         y : array-like of shape (n,)
             Target.
         """
@@ -110,13 +113,13 @@ class LassoAlphaRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
         return self
 
     def predict(self, X: Any) -> FloatArray:
-        """Return K a + b for the rows of X, shape (n, p)."""
+        """Return K a + b for the rows of X, shape (len(X),)."""
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
         return np.asarray(self.kernel_.matrix(X, self.rows_) @ self.dual_coef_ + self.intercept_)
 
     def fit_path(self, X: FloatArray, y: FloatArray, alphas: FloatArray) -> LassoAlphaRegressor:
-        """Fit for many alphas, in any order; ``predict_path`` then has a column for each."""
+        """Fit for several alphas, in any order; ``predict_path`` returns one column per alpha."""
         self._train(X, y, np.asarray(alphas, dtype=np.float64))
         self.dual_coef_, self.intercept_ = self._duals[:, -1], float(self._intercepts[-1])
         return self
@@ -134,11 +137,12 @@ class LassoAlphaRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
         check_positive(self, "tol")
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         self.kernel_ = ProductKernel.fit(X, self.basis, self.share, self.decay)
-        # Equal columns would only share one coefficient among them.
+        # Duplicate columns would only divide one coefficient among them.
         self.rows_ = X[np.sort(np.unique(X, axis=0, return_index=True)[1])]
         K = self.kernel_.matrix(X, self.rows_)
         means = K.mean(axis=0)
-        # Columns are centred (the intercept is free) and not scaled: the penalty is on a itself.
+        # Centre the columns (the intercept is not penalised). Do not scale them: the penalty is
+        # on a itself.
         C = K - means
         residual = y - y.mean()
         knots, corners, self.n_steps_ = _lasso_path(
@@ -166,10 +170,10 @@ class LassoAlphaRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc] 
 def _lasso_path(
     gram: FloatArray, scores: FloatArray, last: float, max_steps: int
 ) -> tuple[FloatArray, FloatArray, int]:
-    """Return the corners of the path of min over a of a'Ga/2 - s'a + alpha max|s| |a|_1.
+    """Return the breakpoints of the path of min over a of a'Ga/2 - s'a + alpha max|s| |a|_1.
 
-    G and s are scaled for the solver, whose tolerances are absolute, so that the path of c s is c
-    times that of s.
+    The tolerances of the solver are absolute. G and s are therefore rescaled first, so that the
+    path for c s is c times the path for s.
 
     Parameters
     ----------
@@ -178,24 +182,24 @@ def _lasso_path(
     scores : ndarray of shape (r,)
         s.
     last : float
-        Where the path may end.
+        Smallest alpha that is needed; the path may end there.
     max_steps : int
-        Steps at most.
+        Maximum number of steps.
 
     Returns
     -------
     knots : ndarray of shape (k,)
-        alpha at the corners, falling from 1.
+        alpha at the breakpoints, decreasing from 1; a single 0 if s or the diagonal of G is zero.
     corners : ndarray of shape (r, k)
-        a there.
+        a at the breakpoints.
     n_steps : int
-        Steps that were taken.
+        Number of steps taken.
     """
     largest, size = float(np.max(np.abs(scores))), float(np.mean(np.diag(gram)))
     if not (largest > 0.0 and size > 0.0):
         return np.zeros(1), np.zeros((len(scores), 1)), 0
     with warnings.catch_warnings():
-        # What the solver drops or leaves out shows in the gaps.
+        # The duality gaps show where the solver stopped early or dropped a column.
         warnings.simplefilter("ignore", ConvergenceWarning)
         knots, _, corners, n_steps = lars_path_gram(
             scores * (_FIRST / largest),
@@ -206,23 +210,23 @@ def _lasso_path(
             method="lasso",
             return_n_iter=True,
         )
-    # Where rounding takes over the penalty rises again; the path ends before that.
+    # Once rounding errors dominate, the penalty increases again: cut the path off before.
     rising = np.flatnonzero(np.diff(knots) > 0.0)
     end = int(rising[0]) + 1 if len(rising) else len(knots)
     return knots[:end] / _FIRST, corners[:, :end] * (largest / _FIRST / size), int(n_steps)
 
 
 def _between(knots: FloatArray, corners: FloatArray, alphas: FloatArray) -> FloatArray:
-    """Return the points of a piecewise linear path, shape (r, k).
+    """Return points of a piecewise linear path, shape (r, k).
 
     Parameters
     ----------
     knots : ndarray of shape (s,)
-        alpha at the corners, falling.
+        alpha at the breakpoints, decreasing.
     corners : ndarray of shape (r, s)
-        Coefficients there.
+        Coefficients at the breakpoints.
     alphas : ndarray of shape (k,)
-        Where the path is wanted; before the first corner it is that one, after the last the last.
+        Where to evaluate the path. Beyond its ends it is constant.
     """
     places = np.interp(-alphas, -knots, np.arange(len(knots), dtype=np.float64))
     left = np.minimum(places.astype(np.intp), len(knots) - 1)
@@ -232,10 +236,11 @@ def _between(knots: FloatArray, corners: FloatArray, alphas: FloatArray) -> Floa
 
 
 def _gaps(C: FloatArray, y: FloatArray, duals: FloatArray, alphas: FloatArray) -> FloatArray:
-    """Return the duality gap of each column of coefficients over |y|^2 / 2n, shape (k,).
+    """Return the duality gap of each column of ``duals``, relative to |y|^2 / 2n, shape (k,).
 
-    With the residual r of (1/2n) |y - C a|^2 + l |a|_1, l = alpha max|C'y| / n, s r for the largest
-    s <= 1 with |C' s r| / n <= l is feasible in the dual, max over v of (|y|^2 - |y - v|^2) / 2n.
+    The primal objective is (1/2n) |y - C a|^2 + l |a|_1 with l = alpha max|C'y| / n. The dual
+    problem is to maximise (|y|^2 - |y - v|^2) / 2n over all v with max|C'v| / n <= l. The dual
+    point used is v = s r, with the residual r = y - C a and the largest s <= 1 that is feasible.
     """
     total, penalties = float(y @ y), alphas * float(np.max(np.abs(C.T @ y)))
     if total == 0.0 or not np.any(penalties):

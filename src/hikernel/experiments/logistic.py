@@ -1,4 +1,4 @@
-"""Two classes: logistic regression with a squared penalty along a path, and labels."""
+"""Binary classification: ridge-penalised logistic regression along a path, and class labels."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ _STEPS = 100
 def logistic_path(
     F: FloatArray, signs: FloatArray, penalties: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Minimise (1/n) sum_i log(1 + exp(-s_i (F_i w + b))) + (penalty/2) |w|^2 for many penalties.
+    """Minimise (1/n) sum_i log(1 + exp(-s_i (F_i w + b))) + (penalty/2) |w|^2 for each penalty.
 
     Parameters
     ----------
     F : ndarray of shape (n, r)
         Features.
     signs : ndarray of shape (n,)
-        Labels, -1 or 1.
+        Labels s_i, -1 or 1.
     penalties : ndarray of shape (k,)
-        Penalties in any order; each solution starts at the one before.
+        Penalties in any order. They are solved from largest to smallest with warm starts.
 
     Returns
     -------
@@ -54,7 +54,10 @@ def logistic_path(
 
 
 def _newton(design: FloatArray, signs: FloatArray, ridge: FloatArray, w: FloatArray) -> FloatArray:
-    """Newton's method with halved steps; the decrement bounds the distance to the optimum."""
+    """Return the minimiser, found by Newton's method with step halving from ``w``.
+
+    It stops when the squared Newton decrement is at most ``_TOL`` times the objective.
+    """
     n = len(signs)
 
     def stepped(w: FloatArray, step: FloatArray, length: float) -> tuple[FloatArray, float]:
@@ -67,7 +70,7 @@ def _newton(design: FloatArray, signs: FloatArray, ridge: FloatArray, w: FloatAr
         gradient = ridge * w - design.T @ (signs * wrong) / n
         curvature = np.maximum(wrong * (1.0 - wrong), 1e-12) / n
         hessian = (design.T * curvature) @ design
-        # The free intercept gets a floor, or separated classes would make the matrix singular.
+        # The intercept is not penalised: without 1e-12 separable classes make the Hessian singular.
         hessian[np.diag_indices_from(hessian)] += ridge + 1e-12
         step = scipy.linalg.solve(hessian, gradient, assume_a="pos", check_finite=False)
         decrement = float(gradient @ step)
@@ -86,12 +89,12 @@ def _value(design: FloatArray, signs: FloatArray, ridge: FloatArray, w: FloatArr
 
 
 class TwoClasses(ClassifierMixin):  # type: ignore[misc]  # untyped base
-    """Labels of a classifier whose ``_decide(X)`` is positive for the second of two classes."""
+    """Mixin for binary classifiers whose ``_decide(X)`` is positive for the second class."""
 
     classes_: NDArray[Any]
 
     def _encoded(self, y: NDArray[Any]) -> FloatArray:
-        """Keep the two labels and return y as 0 and 1."""
+        """Store the two labels in ``classes_`` and return y as 0 and 1."""
         check_classification_targets(y)
         kind = type_of_target(y)
         if kind != "binary":
@@ -104,7 +107,7 @@ class TwoClasses(ClassifierMixin):  # type: ignore[misc]  # untyped base
         return codes.astype(np.float64)
 
     def __sklearn_tags__(self) -> Any:
-        """Tell scikit-learn that there are two classes."""
+        """Tell scikit-learn that only two classes are supported."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
@@ -119,6 +122,9 @@ class TwoClasses(ClassifierMixin):  # type: ignore[misc]  # untyped base
         return np.asarray(self.classes_[second.astype(int)])
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return the probabilities of both classes, 1 / (1 + exp(-f)) for the second, (n, 2)."""
+        """Return the probabilities of both classes, shape (len(X), 2).
+
+        That of the second class is 1 / (1 + exp(-f)).
+        """
         second = expit(self.decision_function(X))
         return np.column_stack([1.0 - second, second])

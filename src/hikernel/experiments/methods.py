@@ -1,4 +1,4 @@
-"""The methods of the tables behind one surface: a grid in, a path of functions out."""
+"""The methods of the tables with a common interface: each fits a path of models over a grid."""
 
 from __future__ import annotations
 
@@ -30,26 +30,30 @@ __all__ = ["METHODS", "FittedPath"]
 
 @dataclass(frozen=True)
 class FittedPath:
-    """Functions for every point of a grid.
+    """A path of models, one for every point of a grid of regularisation parameters.
 
     Attributes
     ----------
     grid : ndarray of shape (k,)
-        Regularisation parameters, from much to little.
+        Regularisation parameters, from most to least regularisation.
     decide : callable
-        Decision values of new rows, shape (n, k).
+        Returns the decision values or predictions for new rows, shape (n, k).
     terms : list of int
-        Kernels in use at each point, or nothing.
+        Number of kernels in use at each point; for lasso-alpha, of nonzero dual coefficients.
+        Empty for L2.
     held_out : ndarray of shape (k,) or None
-        Squared errors of exact leave-one-out, where they are free; folds are not needed then.
+        Exact mean squared leave-one-out errors, where they come at no extra cost. If None,
+        cross-validation is needed.
     note : str
-        Why the path ended before its grid did, in words.
+        How the path ended, as text; empty for L2 and greedy.
     end : str
-        The same as a name of :class:`~hikernel.selection.PathEnd`; empty for other methods.
+        How the path ended, as a name of :class:`~hikernel.selection.PathEnd`; empty for methods
+        other than HKL and MKL.
     reached : int
-        Points of the grid that the path has a model of its own for; 0 is all.
+        Number of points of the grid with a model of their own. The remaining points repeat the
+        last model. 0 means all points.
     n_vertices : int
-        Kernels of the graph; 0 where they were not counted.
+        Number of kernels in the graph; 0 if not counted.
     """
 
     grid: FloatArray
@@ -66,7 +70,7 @@ Method = Callable[[Any, FloatArray, str, KernelChoice], FittedPath]
 
 
 def _hkl(X: Any, y: FloatArray, task: str, kernel: KernelChoice) -> FittedPath:
-    """HKL: one path; where it ends early its last model stands for the rest of the grid."""
+    """HKL: if the path ends early, its last model is used for the rest of the grid."""
     path = hkl_path(
         X,
         y,
@@ -121,7 +125,7 @@ def _greedy(X: Any, y: FloatArray, task: str, kernel: KernelChoice) -> FittedPat
 
 
 def _lasso_alpha(X: Any, y: FloatArray, task: str, kernel: KernelChoice) -> FittedPath:
-    """The l1 path in the columns of the kernel matrix."""
+    """The lasso-alpha path: l1 penalty on the coefficients of the columns of the kernel matrix."""
     if task != "regression":
         raise ValueError("lasso-alpha is in the table of regressions only.")
     model = LassoAlphaRegressor(
@@ -142,7 +146,7 @@ def _lasso_alpha(X: Any, y: FloatArray, task: str, kernel: KernelChoice) -> Fitt
 
 
 def _mkl(X: Any, y: FloatArray, task: str, kernel: KernelChoice) -> FittedPath:
-    """One kernel per variable through the solver of general graphs."""
+    """MKL: one kernel per variable, fitted by the solver for general graphs."""
     if task != "regression":
         raise ValueError("MKL is in the table of regressions only.")
     model = MKLRegressor(basis=kernel.make_basis()).fit_path(X, y, MKL_GRID)
@@ -164,4 +168,4 @@ METHODS: Final[dict[str, Method]] = {
     "lasso-alpha": _lasso_alpha,
     "MKL": _mkl,
 }
-"""Methods by the name they have in the tables."""
+"""The methods by their names in the tables."""

@@ -1,4 +1,4 @@
-"""MKL: one kernel per variable, the sum of its levels, in a graph without edges."""
+"""The baseline "MKL": one kernel per variable, the sum of its levels, in a graph without edges."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class MKLRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # unty
 
     Solves min over f = b + sum_m f_m of (1/2n) sum_i (y_i - f(x_i))^2 + (alpha/2) (sum_m |f_m|)^2,
     f_m in the space of the kernel sum_{j >= 1} k_mj(x_m, z_m) / u_m, with u_m its mean diagonal on
-    the training rows. No variable meets another, so that the model is additive.
+    the training rows. There are no interactions: the model is additive.
 
     Parameters
     ----------
@@ -35,11 +35,11 @@ class MKLRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # unty
     Attributes
     ----------
     path_ : Path
-        The models, one per alpha.
+        The models, by decreasing alpha.
     places_ : ndarray of shape (n_alphas,)
-        Where on the path each alpha is.
+        Position on the path of the model of each alpha.
     variables_ : list of int
-        The variables that the last model uses.
+        The variables with a nonzero f_m in the model of the last alpha.
 
     Examples
     --------
@@ -54,12 +54,12 @@ class MKLRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # unty
         self.basis = basis
 
     def fit(self, X: Any, y: Any) -> MKLRegressor:
-        """Fit.
+        """Fit the model.
 
         Parameters
         ----------
         X : array-like of shape (n, p)
-            Numbers.
+            Inputs.
         y : array-like of shape (n,)
             Target.
         """
@@ -67,13 +67,13 @@ class MKLRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # unty
         return self.fit_path(X, y, np.array([self.alpha]))
 
     def fit_path(self, X: Any, y: Any, alphas: FloatArray) -> MKLRegressor:
-        """Fit for many alphas, in any order; ``predict_path`` has a column for each.
+        """Fit for several alphas, in any order; ``predict_path`` returns one column per alpha.
 
         Raises
         ------
         ValueError
-            Where the basis has no constant level: without it no kernel is of one variable alone. So
-            also where all columns are constant.
+            If the basis has no constant level: then no kernel depends on one variable only. Also
+            if all columns of X are constant.
         """
         alphas = np.asarray(alphas, dtype=np.float64)
         check_positive(self, alphas=alphas)
@@ -95,20 +95,20 @@ class MKLRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # unty
         graph = KernelGraph(features=features, weights=dict.fromkeys(features, 1.0))
         falling = np.argsort(-alphas, kind="stable")
         self.path_ = hkl_path(X, y, graph=graph, alphas=alphas[falling].tolist())
-        # Place of each alpha on the path; one that it did not reach has the last.
+        # Position of each alpha on the path; an alpha that was not reached gets the last model.
         self.places_ = np.minimum(np.argsort(falling, kind="stable"), len(self.path_) - 1)
         last = self.path_.points[self.places_[-1]].model
         self.variables_ = sorted(v for v, size in zip(last.nodes, last.norms, strict=True) if size)
         return self
 
     def predict(self, X: Any) -> FloatArray:
-        """Return predictions of the last alpha for the rows of X, shape (n, p)."""
+        """Return predictions for the last alpha for the rows of X, shape (len(X),)."""
         return self.predict_path(X)[:, -1]
 
     def predict_path(self, X: Any) -> FloatArray:
         """Return predictions for every alpha, shape (len(X), n_alphas).
 
-        A path that ended early repeats its last model.
+        If the path ended early, its last model is repeated.
         """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
@@ -116,7 +116,7 @@ class MKLRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # unty
 
 
 class _Block:
-    """Features of the sum of a variable's levels, without the constant, of unit mean square."""
+    """Features of one variable: all levels but the constant, scaled to unit mean square."""
 
     def __init__(self, fitted: FittedBasis, column: int, X: FloatArray) -> None:
         self.fitted = fitted

@@ -1,4 +1,4 @@
-"""docs/reproduction.md: our numbers beside the paper's, written from saved results."""
+"""Writes the results into docs/reproduction.md, next to the numbers of the paper."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ _BEGIN, _END = "<!-- results: {} -->", "<!-- end of {} -->"
 
 
 def read_results(folder: Path) -> dict[str, list[Result]]:
-    """Return the saved results of a folder by experiment, each job once."""
+    """Return the saved results in a folder by experiment; each job occurs once."""
     return {name: list(Store(folder / f"{name}.jsonl").results().values()) for name in EXPERIMENTS}
 
 
 def write_page(page: Path, results: dict[str, list[Result]]) -> Path:
-    """Renew the parts of the page that are numbers, and the picture beside it.
+    """Update the results in the page and the picture of the figure; return the page.
 
-    The page is prose with marked places, ``<!-- results: table1 -->`` to
-    ``<!-- end of table1 -->``; what stands between is replaced, the rest is left as it is.
+    The text between markers such as ``<!-- results: table1 -->`` and ``<!-- end of table1 -->``
+    is replaced. All other text stays as it is.
 
     Raises
     ------
     UsageError
-        Where the page lacks a place for results that there are.
+        If there are results for which the page has no markers.
     """
     text = page.read_text(encoding="utf-8")
     for table in TABLES:
@@ -96,7 +96,7 @@ def _table_part(table: str, rows: Sequence[Row]) -> list[str]:
 
 
 def _verdict(table: str, rows: Sequence[Row]) -> str:
-    """Say in words where HKL stands against the paper's."""
+    """Return sentences that compare our HKL errors with those of the paper."""
     met, missed = [], []
     for row in rows:
         printed = PAPER[table].get((row.data, row.kernel))

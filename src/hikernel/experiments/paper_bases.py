@@ -1,4 +1,4 @@
-"""One-variable decompositions that the tables need beside those of the package."""
+"""One-variable decompositions for the tables, in addition to those of ``hikernel.bases``."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ __all__ = ["CentredGaussian", "RawPolynomial", "centred_gaussian"]
 
 @dataclass(frozen=True)
 class RawPolynomial(Polynomial):
-    """phi_j(x) = sqrt(binom(q, j)) x^j of the column as it is, not standardised.
+    """phi_j(x) = sqrt(binom(q, j)) x^j, without standardising the column.
 
-    For indicators: a standardised one is 20 where a category of one row in 400 is present.
+    Meant for indicators: the standardised indicator of a category that one row in 400 has is 20 in
+    that row.
 
     Examples
     --------
@@ -35,13 +36,14 @@ class CentredGaussian:
     """k(x, z) = exp(-b (x - z)^2) - m(x) - m(z) + M, centred under N(0, 1).
 
     m(x) = E exp(-b (x - Z)^2) = (1 + 2b)^(-1/2) exp(-b x^2 / (1 + 2b)) and M = E m(Z) =
-    (1 + 4b)^(-1/2). Kernel PCA means centred kernels; the distribution that it is centred under is
-    the normal one of the paper's expansion, so that it does not depend on the rows.
+    (1 + 4b)^(-1/2). Kernel PCA is usually applied to centred kernels. This kernel is centred under
+    the normal distribution of the paper's expansion, so that it does not depend on the training
+    rows.
 
     Parameters
     ----------
     b : float
-        Inverse squared length, x standardised.
+        Inverse squared length scale; x is standardised.
 
     Examples
     --------
@@ -54,7 +56,7 @@ class CentredGaussian:
     b: float
 
     def __call__(self, x: FloatArray, z: FloatArray) -> FloatArray:
-        """Return k, shape (len(x), len(z))."""
+        """Return the kernel matrix k(x, z), shape (len(x), len(z))."""
         kernel = np.exp(-self.b * np.subtract.outer(x, z) ** 2)
         kernel -= self._mean(x)[:, None]
         kernel -= self._mean(z)
@@ -68,14 +70,14 @@ class CentredGaussian:
 def centred_gaussian(b: float, levels: int = 9) -> KernelPCA:
     """Return the decomposition of 1 + k into ``levels`` kernels per variable.
 
-    Level 0 is the constant, levels 1 to levels - 2 are principal directions of the centred kernel
-    on the training column, the last level is all that remains.
+    Level 0 is the constant. Levels 1 to levels - 2 are principal directions of the centred kernel
+    on the training column. The last level contains all remaining directions.
 
     Parameters
     ----------
     b : float
-        Inverse squared length, x standardised.
+        Inverse squared length scale; x is standardised.
     levels : int
-        Kernels per variable.
+        Number of kernels per variable.
     """
     return KernelPCA(CentredGaussian(b), degree=levels - 1, constant_level=True)

@@ -1,7 +1,7 @@
-"""The data of the tables: from a folder, from OpenML, or by formula.
+"""The data of the tables and the figure: from a folder, from OpenML, or generated.
 
-The repository carries no data. A file that is missing is an error that says what it is, where it
-comes from and how to name the folder.
+The repository contains no data. If a file is missing, the error message says what the data set is,
+where it comes from and how to name the folder.
 """
 
 from __future__ import annotations
@@ -71,7 +71,8 @@ _SOURCES: Final = {
 }
 
 _OPENML: Final = {
-    # Names and versions on OpenML. Of the Delve families it has two: its puma32H is pumadyn-32nm.
+    # Names and versions on OpenML. It has only two of the Delve data sets, bank-32nh and
+    # pumadyn-32nm (called puma32H there).
     "abalone": ("abalone", 1),
     "boston": ("boston", 1),
     "bank-32nh": ("bank32nh", 1),
@@ -87,7 +88,7 @@ _FIGURE_NAME = re.compile(r"synthetic-(plain|rotated)-(\d+)")
 
 
 class DataError(UsageError, FileNotFoundError):
-    """A data set that is not where it was looked for; the message says what to do."""
+    """A data set was not found; the message says how to provide it."""
 
 
 @dataclass(frozen=True)
@@ -97,17 +98,17 @@ class Dataset:
     Attributes
     ----------
     name : str
-        As in the paper.
+        Name in the paper.
     task : {"regression", "classification"}
-        What the target is.
+        Kind of target.
     frame : pandas.DataFrame of shape (n, columns)
-        The columns as read.
+        The input columns as read.
     X : ndarray of shape (n, p)
-        The same as numbers, with an indicator for every category: the paper's p.
+        The same inputs as numbers, with one indicator column per category; p as in the paper.
     y : ndarray of shape (n,)
-        Numbers, or labels 0 and 1.
+        The target: numbers, or labels 0 and 1.
     n_train : int or None
-        Rows for training, the first ones; None where they are drawn by the protocol.
+        The first n_train rows are for training; None if the protocol draws the training rows.
     source : {"file", "openml", "formula", "generated"}
         Where the rows come from.
     """
@@ -124,7 +125,7 @@ class Dataset:
     def from_frame(
         cls, name: str, task: Task, frame: pd.DataFrame, source: str = "file"
     ) -> Dataset:
-        """Take the column ``target`` out of a table and turn categories into indicators."""
+        """Build a data set: split off the column ``target``, turn categories into indicators."""
         import pandas as pd
 
         target = frame["target"].to_numpy()
@@ -139,30 +140,30 @@ class Dataset:
 
 
 def data_folder(given: str | os.PathLike[str] | None = None) -> Path | None:
-    """Return the folder that was given, or the one that HIKERNEL_DATA names, or None."""
+    """Return the folder given, else that of the variable HIKERNEL_DATA, else None."""
     chosen = given if given is not None else os.environ.get(FOLDER_VARIABLE)
     return None if not chosen else Path(chosen)
 
 
 def load(name: str, folder: Path | None = None, *, seed: int = 0, openml: bool = False) -> Dataset:
-    """Return a data set by the name it has in the paper.
+    """Return a data set by its name in the paper.
 
     Parameters
     ----------
     name : str
-        One of `REGRESSION` or `CLASSIFICATION`, or ``synthetic-plain-16`` and the like for the
-        figure (rows drawn with ``seed``).
+        One of `REGRESSION` or `CLASSIFICATION`, or a name such as ``synthetic-plain-16`` for the
+        figure.
     folder : Path, optional
-        Where ``<name>.csv.gz`` lies: a header row, the last column called ``target``.
+        Folder with the file ``<name>.csv.gz``: a header row, the last column called ``target``.
     seed : int
-        Of generated data.
+        Seed of the data of the figure.
     openml : bool
-        Fetch what the folder lacks through scikit-learn, from the network.
+        Whether to fetch a data set that the folder lacks from OpenML, over the network.
 
     Raises
     ------
     DataError
-        Where there is no such file, with what it is and what to do.
+        If the data set is not available. The message says what it is and how to provide it.
     """
     drawn = _FIGURE_NAME.fullmatch(name)
     if drawn:
@@ -188,9 +189,10 @@ def load(name: str, folder: Path | None = None, *, seed: int = 0, openml: bool =
 
 
 def source_of(name: str, folder: Path | None = None, *, openml: bool = False) -> str:
-    """Return where :func:`load` would take a data set from, and nothing where it could not.
+    """Return the source from which :func:`load` would take a data set.
 
-    "generated" for the figure, "file", "openml", or "formula" for twonorm and ringnorm.
+    "generated" for the figure, "file", "openml", or "formula" for twonorm and ringnorm. An empty
+    string if the data set is not available.
     """
     if _FIGURE_NAME.fullmatch(name):
         return "generated"
@@ -222,18 +224,18 @@ def _fetch(name: str) -> pd.DataFrame:
     bunch = fetch_openml(label, version=version, as_frame=True, parser="auto")
     frame: pd.DataFrame = bunch.data
     if name == "mushrooms":
-        # A value that is missing there is a category of its own in the paper's 117.
+        # A missing value is a category of its own among the paper's 117 indicators.
         frame = frame.astype(object).where(frame.notna(), "?")
     elif name != "abalone":
-        # Numbers of few values, as RAD of boston, come as categories.
+        # OpenML gives numeric columns with few values, such as RAD of boston, as categories.
         frame = frame.astype(np.float64)
     return frame.assign(target=bunch.target.to_numpy())
 
 
 def _check_size(data: Dataset) -> None:
-    """Raise where a set that was fetched has not the size of the paper's."""
+    """Raise UsageError if a fetched data set does not have the size given in the paper."""
     printed = next(row for t in PAPER.values() for (n, _), row in t.items() if n == data.name)
-    # The paper's n of the second table is that of a split.
+    # The n in the second table of the paper is that of a split, not of the data set.
     rows = printed.n if data.task == "regression" else len(data.y)
     if data.X.shape != (rows, printed.p):
         raise UsageError(
@@ -260,9 +262,9 @@ class FigureData:
     X : ndarray of shape (n, p)
         Normal inputs with a random covariance, rotated or not.
     y : ndarray of shape (n,)
-        A sparse polynomial of the inputs before rotation, and noise.
+        A sparse polynomial of the inputs before rotation, plus noise.
     n_train : int
-        The first rows, for training.
+        The first n_train rows are for training.
     """
 
     X: FloatArray
@@ -275,21 +277,21 @@ def draw_figure_data(
 ) -> FigureData:
     """Draw y = sum_k c_k prod_m x_m^(a_km) + noise, sum_m a_km <= 4.
 
-    The covariance is that of Wishart's distribution with p degrees of freedom, scaled to unit
-    variances. A monomial has a degree drawn from 1..4 and variables drawn with replacement; each is
-    scaled to variance one and gets a normal coefficient. Plain and rotated data of one
-    seed have the same y.
+    The covariance of the inputs is drawn from a Wishart distribution with p degrees of freedom and
+    scaled to unit variances. The degree of a monomial is drawn from 1..4, its variables with
+    replacement. Each monomial is scaled to variance one and gets a normal coefficient. Plain and
+    rotated data of the same seed have the same y.
 
     Parameters
     ----------
     p : int
-        Variables.
+        Number of variables.
     seed : int
-        Of the replication.
+        Seed of the replication.
     rotated : bool
-        Whether the inputs are multiplied by a random rotation.
+        Whether to multiply the inputs by a random orthogonal matrix.
     settings : FigureSettings
-        Rows, monomials and noise.
+        Numbers of rows and monomials, largest degree, noise.
     """
     rng = np.random.default_rng([seed, p])
     n = settings.n_train + settings.n_test

@@ -1,4 +1,4 @@
-"""The numbers that the paper prints, to stand beside ours."""
+"""The numbers printed in the paper, for comparison with ours."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class PaperRow(NamedTuple):
     Attributes
     ----------
     n, p : int
-        Rows and variables.
+        Number of rows and of variables.
     vertices : str
-        Number of vertices of the graph.
+        Number of vertices of the graph, such as "10^22".
     errors : dict of str to Printed
-        By method.
+        The error of each method.
     """
 
     n: int
@@ -90,4 +90,4 @@ PAPER: Final = {
     "table1": _read(_TABLE_1, _METHODS_1),
     "table2": _read(_TABLE_2, _METHODS_2),
 }
-"""Rows by table, data set and kernel."""
+"""The rows by table and then by (data set, kernel)."""

@@ -1,7 +1,7 @@
-"""The full kernel: all vertices of the grid summed in closed form, and its feature map.
+"""The full kernel, the sum of the kernels of all vertices of the grid, and its feature map.
 
-The sum over all levels^p vertices is a product over variables of sums over levels; nothing is
-enumerated.
+The sum over all levels^p vertices equals the product over the variables of sums over levels, so
+that the vertices need not be enumerated.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from hikernel.engines.protocol import FloatArray
 __all__ = ["KernelMap", "ProductKernel"]
 
 _NEGLIGIBLE = 1e-13
-"""Eigenvalues below this share of the largest are rounding."""
+"""Eigenvalues up to this share of the largest count as rounding errors."""
 
 
 @dataclass(frozen=True)
 class ProductKernel:
     """k(x, z) = prod_m (k_m0 + (c / u_m) sum_{j >= 1} t^(j-1) k_mj)(x_m, z_m).
 
-    u_m is the mean over the training rows of the sum at (x, x), so that c is the share that a
-    variable has beside the constant. With c = 1 and dozens of variables the matrix is nearly
-    diagonal.
+    u_m is the mean of the sum at (x, x) over the training rows, so that c is the size of a
+    variable's kernel relative to the constant. With c = 1 and dozens of variables the kernel
+    matrix is nearly diagonal.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class ProductKernel:
     sizes : tuple of float
         u_m; 1 for a column without levels.
     share : float or None
-        c; None is u_m for every variable, the plain sum of the levels.
+        c; None means c = u_m for each variable, the plain sum of the levels if decay is 1.
     decay : float
         t.
     """
@@ -50,7 +50,7 @@ class ProductKernel:
     def fit(
         cls, X: FloatArray, basis: Any, share: float | None = 0.1, decay: float = 1.0
     ) -> ProductKernel:
-        """Fit one basis per column of X, shape (n, p)."""
+        """Fit one basis per column of X and return the kernel; X has shape (n, p)."""
         recipe = make_basis(basis)
         bases = tuple(recipe.fit(np.ascontiguousarray(x)) for x in X.T)
         sizes = []
@@ -60,7 +60,7 @@ class ProductKernel:
         return cls(bases, tuple(sizes), share, decay)
 
     def matrix(self, X: FloatArray, Z: FloatArray) -> FloatArray:
-        """Return the kernel of all pairs of rows, shape (len(X), len(Z))."""
+        """Return the kernel matrix of the rows of X and Z, shape (len(X), len(Z))."""
         out = np.ones((len(X), len(Z)))
         for m, basis in enumerate(self.bases):
             share = 1.0 if self.share is None else self.share / self.sizes[m]
@@ -71,7 +71,7 @@ class ProductKernel:
 
 
 def _levels(basis: FittedBasis, x: FloatArray, share: float, decay: float) -> FloatArray:
-    """Features of a variable's kernel, shape (n, width); those of level 0 first."""
+    """Return the features of one variable's kernel, shape (n, width), level 0 first."""
     first, *rest = basis.transform(np.ascontiguousarray(x))
     factors = [(share * decay**j) ** 0.5 for j in range(len(rest))]
     return np.hstack([first, *(c * level for c, level in zip(factors, rest, strict=True))])
@@ -81,8 +81,9 @@ def _levels(basis: FittedBasis, x: FloatArray, share: float, decay: float) -> Fl
 class KernelMap:
     """phi(x) = S^(-1/2) U' (k(x) - means), with C K C = U S U' on the training rows.
 
-    <phi(x), phi(z)> is the kernel centred on the training rows, so that ridge and logistic
-    regression in phi with a free intercept are those of the kernel.
+    C is the centring matrix. <phi(x), phi(z)> is the kernel centred on the training rows. Ridge or
+    logistic regression on phi with an unpenalised intercept is therefore equivalent to kernel ridge
+    or kernel logistic regression.
 
     Attributes
     ----------
@@ -95,7 +96,7 @@ class KernelMap:
     vectors : ndarray of shape (n, r)
         U.
     values : ndarray of shape (r,)
-        S, of positive entries.
+        Diagonal of S, positive.
     """
 
     kernel: ProductKernel
@@ -106,7 +107,7 @@ class KernelMap:
 
     @classmethod
     def fit(cls, kernel: ProductKernel, X: FloatArray) -> KernelMap:
-        """Decompose the centred kernel matrix of the rows of X, shape (n, p)."""
+        """Decompose the centred kernel matrix of the rows of X; X has shape (n, p)."""
         K = kernel.matrix(X, X)
         means = K.mean(axis=0)
         K -= means
@@ -117,16 +118,16 @@ class KernelMap:
 
     @property
     def features(self) -> FloatArray:
-        """Features of the training rows, shape (n, r)."""
+        """Features phi of the training rows, shape (n, r)."""
         return np.asarray(self.vectors * np.sqrt(self.values))
 
     @property
     def mean_square(self) -> float:
-        """Mean of |phi|^2 over the training rows, the unit of lambda."""
+        """Mean of |phi|^2 over the training rows, by which lambda is multiplied."""
         return float(self.values.sum()) / len(self.rows)
 
     def centred(self, X: FloatArray) -> FloatArray:
-        """Return the centred kernel of new rows with the training rows, shape (len(X), n)."""
+        """Return the centred kernel matrix of new and training rows, shape (len(X), n)."""
         K = self.kernel.matrix(X, self.rows)
         K -= self.means
         K -= K.mean(axis=1, keepdims=True)

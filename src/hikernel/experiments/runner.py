@@ -1,4 +1,4 @@
-"""Many jobs: side by side, saved one by one, with progress and an estimate."""
+"""Runs jobs in parallel, saves each result at once and reports progress and time left."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Failure", "Outcome", "run_jobs"]
 
 @dataclass(frozen=True)
 class Failure:
-    """A job that ended in an error, and the error in one line."""
+    """A job that raised an exception, and a one-line description of the exception."""
 
     job: Job
     error: str
@@ -30,14 +30,14 @@ class Failure:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a run did.
+    """Summary of a run.
 
     Attributes
     ----------
     computed : int
-        Jobs that were computed and saved.
+        Number of jobs that were computed and saved.
     failures : list of Failure
-        Jobs that ended in an error. They are not saved, so that the same call tries them again.
+        Jobs that raised an exception. They are not saved, so that the same call retries them.
     """
 
     computed: int = 0
@@ -53,26 +53,26 @@ def run_jobs(
     openml: bool = False,
     say: Callable[[str], None] | None = None,
 ) -> Outcome:
-    """Compute what the store lacks of the jobs.
+    """Compute the jobs that have no result in the store yet.
 
-    Each result is written as soon as it is known, so that a run that is killed loses the jobs in
-    flight and nothing else; the same call then goes on where it was. A job that fails does not end
-    the run: failures are listed at its end.
+    Each result is saved as soon as it is known. A run that is killed loses only the jobs in
+    progress, and the same call resumes it. A job that fails does not stop the run; failures are
+    listed at the end.
 
     Parameters
     ----------
     jobs : sequence of Job
-        In the order in which they are wanted.
+        The jobs, in the order in which to compute them.
     store : Store
-        Where the results are and go.
+        Holds earlier results and receives the new ones.
     folder : Path or None
-        Of the data.
+        Folder of the data sets.
     n_jobs : int
-        Processes.
+        Number of processes.
     openml : bool
-        Whether missing data may be fetched.
+        Whether missing data may be fetched from OpenML.
     say : callable, optional
-        Gets a line per result; by default it goes to the standard error stream.
+        Called with each line of the progress report; prints to standard error by default.
     """
     say = say or _to_stderr
     wanted = list(dict.fromkeys(jobs))
@@ -107,7 +107,7 @@ def run_jobs(
 
 
 def _attempt(job: Job, folder: Path | None, openml: bool) -> Result | Failure:
-    """Run a job; an error becomes a value, so that the others go on."""
+    """Run a job; an exception is returned as a Failure, so that the other jobs go on."""
     try:
         return run_job(job, folder, openml)
     except Exception as error:
@@ -121,7 +121,7 @@ def _to_stderr(line: str) -> None:
 
 
 class _Progress:
-    """Counts, and estimates what is left from how long jobs of the same kind took."""
+    """Counts finished jobs and estimates the time left from the times of similar jobs."""
 
     def __init__(self, missing: Sequence[Job], known: Sequence[Result], n_jobs: int) -> None:
         self._left = list(missing)
@@ -148,11 +148,11 @@ class _Progress:
         return "time unknown" if math.isnan(seconds) else f"about {_clock(seconds)} left"
 
     def before(self) -> str:
-        """Return the line for the start."""
+        """Return the line to print before the first job."""
         return f"[0/{self._total}, {self._left_over()}] {self._n_jobs} at a time"
 
     def after(self, result: Result | Failure) -> str:
-        """Return the line for a result."""
+        """Record a result or failure and return the line to print for it."""
         self._left.remove(result.job)
         if isinstance(result, Result):
             self._learn(result)
@@ -165,7 +165,7 @@ class _Progress:
 
 
 def _kinds(job: Job) -> tuple[tuple[str, ...], ...]:
-    """What a job is like, from near to far: jobs of one kind take about as long."""
+    """Return groups that a job belongs to, from most to least specific, for time estimates."""
     return (job.method, job.kernel, job.data), (job.method, job.kernel), (job.method,), ()
 
 

@@ -1,4 +1,4 @@
-"""Results that survive a kill: one line of JSON per finished job."""
+"""Storage of results in a file, one line of JSON per finished job, safe against interrupts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Job", "Result", "Store"]
 
 @dataclass(frozen=True)
 class Job:
-    """What is computed at once: one method with one kernel on one split of one data set."""
+    """The unit of computation: one method with one kernel on one split of one data set."""
 
     data: str
     kernel: str
@@ -34,32 +34,34 @@ class Result:
     Attributes
     ----------
     job : Job
-        What was computed.
+        The job.
     n, p : int
-        Rows and columns of the data as used.
+        Number of rows and columns of the data as used.
     grid : list of float
-        Regularisation parameters, from much to little.
+        Regularisation parameters, from most to least regularisation.
     test : list of float
-        Error on the test half for each, in percent (of the variance, or of the rows).
+        Error on the test half for each parameter, in percent (of the variance, or of the rows).
     cv : list of float
-        Criterion of the cross-validation inside the training half for each; its least picks the
-        honest parameter.
+        Criterion of the cross-validation inside the training half for each parameter. The parameter
+        with the smallest value is the "honest" one.
     terms : list of int
-        Kernels in use for each; empty where that means nothing.
+        Number of kernels in use for each parameter; for lasso-alpha, of nonzero dual coefficients.
+        Empty for L2.
     seconds : float
-        Time of the job.
+        Wall-clock time of the job.
     note : str
-        Why a path ended early, in words, or nothing.
+        How the path ended, as text; may be empty.
     end : str
-        The same as a name of :class:`~hikernel.selection.PathEnd`; empty for other methods.
+        How the path ended, as a name of :class:`~hikernel.selection.PathEnd`; empty for methods
+        other than HKL and MKL.
     settings : str
-        Fingerprint of the choices behind the job.
+        Fingerprint of the settings of the job.
     source : str
-        Where the rows came from: "file", "openml", "formula" or "generated"; empty is unknown.
+        Source of the data: "file", "openml", "formula" or "generated"; empty if unknown.
     reached : int
-        Points of the grid that the path really reached; 0 is all.
+        Number of points of the grid that the path reached; 0 means all.
     n_vertices : str
-        Kernels of the graph, 10^22, where the method counted them.
+        Number of kernels in the graph, such as "10^22"; empty if the method did not count them.
     """
 
     job: Job
@@ -78,26 +80,26 @@ class Result:
     n_vertices: str = ""
 
     def to_json(self) -> str:
-        """Return one line."""
+        """Return the result as one line of JSON."""
         return json.dumps(asdict(self), separators=(",", ":"))
 
     @classmethod
     def from_json(cls, line: str) -> Result:
-        """Read a line back."""
+        """Return the result from a line of ``to_json``."""
         row: dict[str, Any] = json.loads(line)
         return cls(job=Job(**row.pop("job")), **row)
 
 
 class Store:
-    """A file of results, appended to, read whole.
+    """A file of results; new results are appended.
 
-    A line that was cut off by a kill is left out when reading; its job counts as not done. So does
-    the job of a line that was computed with other settings or from other data.
+    Lines that cannot be read, such as one truncated by an interrupt, are skipped. Their jobs count
+    as not done. So do jobs whose results were computed with other settings or from other data.
 
     Parameters
     ----------
     file : Path
-        The file; its folder is made when the first result comes.
+        The file. Its folder is created when the first result is added.
     """
 
     def __init__(self, file: Path) -> None:
@@ -113,33 +115,37 @@ class Store:
         return self.file.read_text(encoding="utf-8").splitlines() if self.file.exists() else []
 
     def unreadable(self) -> list[int]:
-        """Return the numbers of lines that cannot be read, but for the last, which a kill cuts."""
+        """Return the numbers of the lines that cannot be read, counted from 1.
+
+        The last line is not reported: an interrupt may have truncated it.
+        """
         lines = self._lines()
         return [i for i, line in enumerate(lines[:-1], 1) if line.strip() and _read(line) is None]
 
     def results(self, sources: Mapping[str, str] | None = None) -> dict[Job, Result]:
-        """Return the results by job; of one that was done twice, the last.
+        """Return the results by job; the last one if a job has several.
 
-        Lines of other settings, or from another source than the one given here for their data set,
-        are left out; where ``sources`` does not say, it stays.
+        Results with other settings than the current ones are left out. So are results whose source
+        differs from ``sources[name of the data set]``; a data set that is not in ``sources`` may
+        have any source.
         """
         return {result.job: result for result in self if _current(result, sources or {})}
 
     def outdated(self, sources: Mapping[str, str] | None = None) -> list[Job]:
-        """Return the jobs whose only results are of other settings or other data."""
+        """Return the jobs that have only results with other settings or from other data."""
         kept = self.results(sources)
         return [job for job in dict.fromkeys(result.job for result in self) if job not in kept]
 
     def missing(self, jobs: Iterable[Job], sources: Mapping[str, str] | None = None) -> list[Job]:
-        """Return the jobs without a result that holds, in their order, each once."""
+        """Return the jobs without a valid result, in the given order, without duplicates."""
         done = self.results(sources)
         return [job for job in dict.fromkeys(jobs) if job not in done]
 
     def add(self, result: Result) -> None:
-        """Append a result and see it on the disk before returning."""
+        """Append a result; it is on disk (fsync) when the method returns."""
         self.file.parent.mkdir(parents=True, exist_ok=True)
         with self.file.open("a+b") as out:
-            # A kill may have left half a line without its end.
+            # An interrupted run may have left a line without a newline at its end.
             if out.tell() > 0:
                 out.seek(-1, 2)
                 if out.read(1) != b"\n":
@@ -157,7 +163,7 @@ def _read(line: str) -> Result | None:
 
 
 def _current(result: Result, sources: Mapping[str, str]) -> bool:
-    """Whether settings and source are those that the job would have now."""
+    """Whether the settings and the source of a result are the current ones of its job."""
     expected = sources.get(result.job.data, "")
     if expected and result.source != expected:
         return False

@@ -1,4 +1,4 @@
-"""From saved errors to the rows of the tables: two protocols, means and standard deviations."""
+"""Computes the rows of the tables from saved results, for two ways to choose the parameter."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 
 @dataclass(frozen=True)
 class TableLayout:
-    """Columns of a table, as in the paper."""
+    """The methods of a table, in the paper's order of columns, and the unit of the errors."""
 
     methods: tuple[str, ...]
     unit: str
@@ -47,27 +47,28 @@ TABLES: Final = {
 
 @dataclass(frozen=True)
 class Cell:
-    """One method on one data set with one kernel.
+    """Summary of one method on one data set with one kernel, over the splits.
 
     Attributes
     ----------
     best, best_std : float
-        The paper's protocol: error at the parameter with the least mean over the splits, its mean
-        and standard deviation (with n - 1; NaN for one split).
+        The paper's protocol: mean and standard deviation of the test error at the parameter with
+        the smallest mean test error over the splits (n - 1 in the denominator; NaN for one split).
     honest, honest_std : float
-        The parameter of each split by cross-validation inside its training half.
+        Mean and standard deviation of the test error when the parameter of each split is chosen by
+        cross-validation inside its training half.
     splits : int
-        How many there are.
+        Number of splits.
     parameter : float
-        The best one.
+        The parameter of ``best``.
     end : str
-        "last" where that is the last of the grid or the last that most paths reached: less
-        regularisation might do better. "Q" where these paths ended because Q kernels were in use:
-        more kernels might. Empty where the best is inside.
+        Whether ``parameter`` is at the end of the paths. "last" if it is the last of the grid, or
+        the last that most paths reached: less regularisation might do better. "Q" if most of these
+        paths ended because Q kernels were in use: more kernels might do better. Otherwise empty.
     terms : float
-        Mean number of kernels there, NaN where that means nothing.
+        Mean number of kernels in use at ``parameter``; NaN if not applicable.
     seconds : float
-        Mean time of a split.
+        Mean time per split.
     """
 
     best: float
@@ -87,7 +88,7 @@ class Cell:
         Raises
         ------
         UsageError
-            Where the splits have different grids, which cannot be averaged.
+            If the splits have different grids, so that they cannot be averaged.
         """
         for result in results[1:]:
             if not _same(result.grid, results[0].grid):
@@ -114,7 +115,7 @@ class Cell:
 
 
 def _end(results: Sequence[Result], best: int) -> str:
-    """Say whether the best point is an end of most paths, and of what kind."""
+    """Return ``Cell.end``: whether ``best`` is at the end of most paths, and of which kind."""
     ended = [result for result in results if best >= (result.reached or len(result.grid)) - 1]
     if 2 * len(ended) <= len(results):
         return ""
@@ -135,7 +136,7 @@ class Row:
 
 
 def summarise(results: Iterable[Result]) -> list[Row]:
-    """Return rows in the order of the paper, kernels of its own after its two."""
+    """Return the rows in the paper's order; the kernels that it does not have come last."""
     groups: dict[tuple[str, str], dict[str, list[Result]]] = {}
     for result in results:
         methods = groups.setdefault((result.job.data, result.job.kernel), {})
@@ -162,22 +163,25 @@ def summarise(results: Iterable[Result]) -> list[Row]:
 
 
 def kernel_name(kernel: str) -> str:
-    """Return what a kernel is called in the tables."""
+    """Return the name of a kernel in the tables."""
     return "default basis" if KERNELS[kernel].basis is None else kernel
 
 
 def vertices(kernel: str, p: int) -> str:
-    """Return levels^p as the paper writes it, 10^22, and nothing where levels differ by column."""
+    """Return levels^p as the paper writes it, such as "10^22".
+
+    For the default basis, whose levels differ by column, return an empty string.
+    """
     if KERNELS[kernel].basis is None:
         return ""
     return f"10^{round(p * math.log10(KERNELS[kernel].levels))}"
 
 
 def table_markdown(table: str, rows: Sequence[Row]) -> list[str]:
-    """Return the lines of a table: ours with the paper's in brackets, best parameter of the splits.
+    """Return the lines of a Markdown table: our errors, with the paper's in round brackets.
 
-    A number of splits other than ten stands behind the error, and † where the best parameter is an
-    end.
+    Our errors are those at the best parameter over the splits. † marks a best parameter at the end
+    of the paths. A number of splits other than ten is given in square brackets.
     """
     layout = TABLES[table]
     head = ["data", "n", "p", "k", "#(V)", *layout.methods]
@@ -200,17 +204,23 @@ def table_markdown(table: str, rows: Sequence[Row]) -> list[str]:
 
 
 def paper_row(table: str, row: Row) -> PaperRow | None:
-    """Return the paper's row to stand beside ours; Mehler's expansion is a reading of its rbf."""
+    """Return the paper's row for the same data and kernel, or None.
+
+    The kernel "mehler" is compared with the paper's rbf.
+    """
     return PAPER[table].get((row.data, "rbf" if row.kernel == "mehler" else row.kernel))
 
 
 def beats(own: float, printed: float) -> bool:
-    """Whether an error is at or below a printed one, which has one decimal."""
+    """Whether our error, rounded to one decimal, is at most the one printed in the paper."""
     return round(own, 1) <= printed
 
 
 def pm(mean: float, std: float) -> str:
-    """Return mean and standard deviation as text, two decimals where the mean is small."""
+    """Return mean and standard deviation as text, with two decimals for means below 10.
+
+    The text is "diverges" for means above 1e6.
+    """
     digits = 2 if abs(mean) < 10.0 else 1
     if mean > 1e6:
         return "diverges"

@@ -1,6 +1,6 @@
-"""A fitted model taken apart: effects of its terms, functional ANOVA, formula as text.
+"""Explanations of a fitted model: effects of its terms, functional ANOVA, formula as text.
 
-Everything here is data made from a model and its design; nothing draws, and nothing is fitted.
+All results are data, computed from a model and its design. Nothing is plotted, nothing is fitted.
 """
 
 from hikernel.explain.decomposition import FunctionalANOVA, functional_anova

@@ -1,6 +1,7 @@
 """Functional ANOVA of a model: orthogonal effects of sets of variables and their shares.
 
-Exact, from one-variable moments and the coefficients of the terms; no sampling, no product grid.
+The decomposition is exact. It is computed from one-variable moments and the coefficients of the
+terms, without sampling and without a product grid.
 """
 
 from __future__ import annotations
@@ -25,30 +26,31 @@ __all__ = ["FunctionalANOVA", "VariableSet", "functional_anova"]
 VariableSet = tuple[int, ...]
 
 _CHUNK_NUMBERS = 2**21
-"""Numbers held at a time besides the result (16 MiB)."""
+"""Numbers held in memory at a time, besides the result (16 MiB)."""
 
 
 @dataclass(frozen=True)
 class FunctionalANOVA:
-    """f(x) = mean + sum over sets u of variables of f_u(x_u), the f_u orthogonal, of mean zero.
+    """f(x) = mean + sum_u f_u(x_u), u sets of variables, the f_u orthogonal and of mean zero.
 
     Made by `functional_anova`, or by ``anova`` of a fitted estimator.
 
     Attributes
     ----------
     design : ColumnDesign
-        The columns and bases of the model.
+        Columns and bases of the model.
     sets : list of tuple of int
-        The sets u of columns with an effect, small sets first; the empty set is not listed.
+        The sets u of variables (column positions) with an effect, small sets first. The empty set
+        is not listed.
     mean : ndarray of shape () or (k,)
-        E f under the product of the marginals.
+        E f under the product of the marginal distributions.
     variances : ndarray of shape (n_sets,) or (n_sets, k)
         Var f_u.
     parts : list of dict of Node to ndarray of shape (r_1, ..., r_|u|, k)
-        f_u(x) = sum over nodes v with the variables u of <parts[u][v], psi_v(x)>, where psi_v is
-        the product of the centred levels phi - mu.
+        The tensors G_v for each set u: f_u(x) = sum over nodes v with the variables u of
+        <G_v, psi_v(x)>, where psi_v is the product of the centred levels phi - mu.
     marginals : dict of int to Marginal
-        Moments of the variables that have an effect.
+        Moments of the levels of each variable in the model.
     """
 
     design: ColumnDesign
@@ -69,25 +71,25 @@ class FunctionalANOVA:
         Parameters
         ----------
         output : int, optional
-            One output of several; by default the variances of all outputs are added.
+            Which of several outputs; by default the variances of all outputs are added.
         """
         variances = self._variances(output)
         total = float(np.sum(variances))
         return variances / total if total > 0.0 else variances
 
     def total_shares(self, output: int | None = None) -> FloatArray:
-        """Return per variable the sum of the shares of the sets that contain it, shape (p,).
+        """Return for each variable the sum of the shares of all sets with it, shape (p,).
 
-        This is Sobol's total index. The sum over variables exceeds one where they interact.
+        This is Sobol's total index. The indices sum to more than one if variables interact.
         """
         return self._shares_by_variable(output, only_alone=False)
 
     def main_shares(self, output: int | None = None) -> FloatArray:
-        """Return the share of each variable alone, Sobol's first index, shape (p,)."""
+        """Return the share of each variable alone, Sobol's first-order index, shape (p,)."""
         return self._shares_by_variable(output, only_alone=True)
 
     def frame(self, output: int | None = None) -> pd.DataFrame:
-        """Return a row per set: variables (tuple of names), order, variance, share.
+        """Return one row per set: variables (tuple of names), order, variance, share.
 
         The largest share comes first.
         """
@@ -104,7 +106,7 @@ class FunctionalANOVA:
         return frame.sort_values("share", ascending=False, kind="stable", ignore_index=True)
 
     def variables_frame(self, output: int | None = None) -> pd.DataFrame:
-        """Return a row per variable, in the order of the columns: variable, main, total share."""
+        """Return one row per variable, in column order: variable, main_share, total_share."""
         import pandas as pd
 
         return pd.DataFrame(
@@ -116,25 +118,25 @@ class FunctionalANOVA:
         )
 
     def effects(self, X: Any, sets: Iterable[VariableSet] | None = None) -> FloatArray:
-        """Return f_u(x) for the rows x of X, a chunk of rows at a time.
+        """Return f_u(x) for the rows x of X, computed in chunks of rows.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n, p)
             Rows with the columns of the training data.
         sets : iterable of tuple of int, optional
-            Sets u to evaluate, positions in ``names`` in increasing order; all of ``self.sets``
-            by default. A set without an effect gives zeros.
+            Sets u to evaluate, each as increasing positions in ``names``; all of ``self.sets`` by
+            default. A set without an effect gives zeros.
 
         Returns
         -------
         ndarray of shape (n, n_sets), or (n, n_sets, k) for several outputs
-            Over all sets they add up, with ``mean``, to the prediction, apart from rounding.
+            The effects of all sets and ``mean`` sum to f(x), up to rounding.
 
         Raises
         ------
         ValueError
-            Where a row is so far from the training data that an effect overflows.
+            If a row is so far from the training data that an effect overflows.
         """
         rows = self.design.read(X)
         known = dict(zip(self.sets, self.parts, strict=True))
@@ -143,7 +145,7 @@ class FunctionalANOVA:
         largest = max((tensor.size for part in chosen for tensor in part.values()), default=1)
         per_row = sum(sum(self.design.bases[m].widths) for m in variables) + 2 * largest
         step = max(1, _CHUNK_NUMBERS // per_row)
-        by_set = np.zeros((len(chosen), len(rows), self.mean.size))  # contiguous where written
+        by_set = np.zeros((len(chosen), len(rows), self.mean.size))  # sets are contiguous
         with np.errstate(over="ignore", invalid="ignore"):
             for start in range(0, len(rows), step):
                 some = slice(start, start + step)
@@ -158,7 +160,7 @@ class FunctionalANOVA:
     def _centred(
         self, X: FloatArray, variables: Iterable[int]
     ) -> dict[tuple[int, int], FloatArray]:
-        """Return the centred levels in use at the rows of X, each of shape (n, r)."""
+        """Return the centred levels in use at the rows of X, by (variable, level): shape (n, r)."""
         out = {}
         for m in variables:
             levels = self.design.bases[m].transform(np.ascontiguousarray(X[:, m]))
@@ -193,20 +195,21 @@ def functional_anova(
     design : ColumnDesign
         Its columns and fitted bases.
     rows : ndarray of shape (n, p)
-        Rows whose marginal distributions count.
+        Rows that define the marginal distributions of the variables.
     weights : ndarray of shape (n,), optional
-        Their weights; an integer weight equals a repeated row.
+        Weights of the rows; an integer weight is equivalent to repeating the row.
 
     Returns
     -------
     FunctionalANOVA
-        The effects f_u, to be evaluated, and their variances and shares.
+        The effects f_u, which can be evaluated on any rows, with their variances and shares.
 
     Raises
     ------
     ValueError
-        For bases whose level 0 is a bump, such as ``Gaussian()``: every term then contains
-        every variable, and f has an effect for each of the 2^p sets.
+        If the weights are invalid, or if level 0 of a basis is not constant but a bump, as for
+        ``Gaussian()``. Every term then contains every variable, and f has an effect for each of
+        the 2^p sets.
 
     Notes
     -----
@@ -215,7 +218,7 @@ def functional_anova(
     split the variance on the training rows.
 
     With mu_mj = E phi_mj(x_m), psi_mj = phi_mj - mu_mj and the coefficients of a term t as a
-    tensor B_t with an axis for each of its variables, the product of (mu + psi) multiplies out:
+    tensor B_t with one axis per variable of t, expanding the product of (mu + psi) gives:
 
         f_u(x) = sum over terms t containing u of
                      < B_t contracted with mu_{m, t_m} for m not in u, prod_{m in u} psi_{m, t_m} >
@@ -227,11 +230,11 @@ def functional_anova(
 
         Var f_u = | sum_v (R_{m1, v_m1} x ... x R_{mk, v_mk}) G_v |^2,
 
-    a sum of squares. The nodes v are ancestors of terms (a variable that is left out goes to
-    level 0), so that there are never more of them than terms in the hull.
+    a sum of squares. The nodes v are ancestors of terms, with the variables outside u at level 0,
+    so that there are never more of them than terms in the hull.
 
-    Means below 1e-12 of the root mean square of their feature are taken as zero: with orthonormal
-    polynomials, where all means vanish, a term then counts for its own set alone.
+    Means below 1e-12 of the root mean square of their feature are set to zero. With orthonormal
+    polynomials all means vanish, and a term contributes only to the set of its own variables.
 
     Examples
     --------
@@ -286,10 +289,10 @@ def functional_anova(
 def _expand(
     node: Node, tensor: FloatArray, marginals: Mapping[int, Marginal]
 ) -> list[tuple[Node, FloatArray]]:
-    """Multiply out the product of (mu + psi) over the variables of a term.
+    """Expand the product of (mu + psi) over the variables of a term.
 
-    Returns for every subset of them with a nonzero part the node that is left and the tensor
-    with the other axes contracted with means.
+    Returns one pair (node, tensor) for every subset of the variables with a nonzero part. The node
+    has the variables of the subset; the other axes of the tensor are contracted with means.
     """
     parts: list[tuple[Node, FloatArray]] = [((), tensor)]
     for m, level in node:
@@ -302,7 +305,7 @@ def _expand(
 
 
 def _variance(part: Mapping[Node, FloatArray], marginals: Mapping[int, Marginal]) -> FloatArray:
-    """Return Var f_u of every output, shape (k,)."""
+    """Return Var f_u for every output, shape (k,)."""
     variables = [m for m, _ in next(iter(part))]
     roots = [
         marginals[m].roots({node[axis][1] for node in part}) for axis, m in enumerate(variables)

@@ -1,6 +1,6 @@
-"""What each term of a model adds to the prediction of a row, and the terms as a frame.
+"""Effect of each term of a model on f(x), and the terms as a data frame.
 
-Terms are those the model has, as they are: a term may have a mean, and two terms may share
+The terms are used as they are in the model: a term may have a nonzero mean, and two terms may share
 variables. `hikernel.explain.decomposition` regroups them into orthogonal parts.
 """
 
@@ -22,29 +22,29 @@ __all__ = ["effects_frame", "require_finite", "term_effects", "terms_frame"]
 
 
 def term_effects(model: TermModel, design: Design, rows: Any) -> FloatArray:
-    """Return <coef_t, Phi_t(x)> for rows x and every term t with a coefficient.
+    """Return <coef_t, Phi_t(x)> for every row x and every term t with nonzero coefficients.
 
     Parameters
     ----------
     model : TermModel
         The model.
     design : Design
-        Its fitted bases, or the kernels of its graph.
+        The fitted bases of the model, or the kernels of its graph.
     rows : ndarray of shape (n, p), or rows of the graph
-        Rows, as for ``model.predict``.
+        Encoded rows, as for ``model.predict``.
 
     Returns
     -------
     ndarray of shape (n, m), or (n, m, k) for several outputs
-        In the order of ``model.kept().nodes``. With the intercept they add up to
-        ``model.predict(design, rows)``: the same products, added in another order than the matrix
-        product of ``predict`` does, so that the sums agree within a few units in the last place
-        of the largest partial sum and not always to the last bit.
+        Terms are in the order of ``model.kept().nodes``. With the intercept they sum to
+        ``model.predict(design, rows)``. The sums agree within a few units in the last place of the
+        largest partial sum, but not always to the last bit: the matrix product in ``predict`` adds
+        the same products in another order.
 
     Raises
     ------
     ValueError
-        Where a row is so far from the training data that a term overflows.
+        If a row is so far from the training data that a term overflows.
     """
     kept = model.kept()
     nothing = design.predict([], model.coef[:0], rows)[:, None][:, :0]
@@ -61,23 +61,24 @@ def effects_frame(
     outputs: Sequence[object] | None = None,
     index: pd.Index[Any] | None = None,
 ) -> pd.DataFrame:
-    """Return the intercept and the effect of every term on some rows.
+    """Return the intercept and the effect of every term, for the given rows.
 
     Parameters
     ----------
     model, design, rows
         As for `term_effects`.
     outputs : sequence, optional
-        Labels of the k outputs of a model with several; 0 to k - 1 by default.
+        Labels of the k outputs, for a model with several outputs; 0 to k - 1 by default.
     index : pandas.Index, optional
-        Of the rows.
+        Index of the returned rows.
 
     Returns
     -------
     DataFrame
-        A row per row. Columns "intercept" and the names of the terms; for several outputs
-        the pairs (output, "intercept"), (output, term). Rows (of an output) sum to f(x). Names of
-        columns that read like a term, such as "b * c", stand in quotes.
+        One row per row of ``rows``. The columns are "intercept" and the names of the terms; for
+        several outputs, the pairs (output, "intercept") and (output, term). Each row sums to f(x)
+        (per output). A variable whose name could be read as a term, such as "b * c", is written
+        in quotes.
     """
     import pandas as pd
 
@@ -97,14 +98,14 @@ def effects_frame(
 
 
 def terms_frame(model: TermModel, design: Design) -> pd.DataFrame:
-    """Return the terms that predictions are made of, the largest share first.
+    """Return the terms with nonzero coefficients, the largest share first.
 
     Returns
     -------
     DataFrame
-        Columns term, variables (tuple of names), order, degree (depth in place of these three for
-        a graph without variables), width, norm, and share: the variance of the term on the
-        training rows over the sum of these.
+        One row per term, with columns term, variables (tuple of names), order, degree, width, norm
+        and share: the variance of the term on the training rows, divided by the sum over all
+        terms. For a graph without variables, depth replaces variables, order and degree.
     """
     import pandas as pd
 
@@ -124,7 +125,7 @@ def terms_frame(model: TermModel, design: Design) -> pd.DataFrame:
 
 
 def require_finite(values: FloatArray) -> None:
-    """Raise where a row (first axis) of ``values`` is not finite, and say which."""
+    """Raise if ``values`` is not finite everywhere, with the first such row (first axis)."""
     if not np.all(np.isfinite(values)):
         row = int(np.argwhere(~np.isfinite(values))[0, 0])
         raise ValueError(

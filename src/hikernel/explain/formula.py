@@ -1,6 +1,6 @@
-"""The fitted function as text: monomials where the levels are polynomials, named functions else.
+"""The fitted function as text: monomials for levels that are polynomials, else named functions.
 
-`FormulaTerms` holds the numbers in full and evaluates them; the text is these numbers, rounded.
+`FormulaTerms` holds the numbers in full precision and evaluates them; the text rounds them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from hikernel.selection import TermModel
 __all__ = ["Factors", "FormulaTerms", "formula", "formula_terms"]
 
 Factors = tuple[PowerFactor | LevelFactor, ...]
-"""Factors of a product, by increasing variable; without one it is the constant."""
+"""Factors of a product, by increasing variable; the empty product is the constant."""
 
 _LINE = 96
 
@@ -32,14 +32,14 @@ class FormulaTerms:
     Attributes
     ----------
     design : ColumnDesign
-        The columns and their bases.
+        Columns and fitted bases.
     products : dict of Factors to ndarray of shape (k,)
-        Coefficients of products of powers t(x)^i, t the standardised variable, and of one-column
-        levels that are kept whole. The empty product is the constant.
+        Coefficients of the products. A factor is a power t(x)^i, with t the standardised variable,
+        or a one-column level that is not expanded into powers. The empty product is the constant.
     wide : dict of Node to ndarray of shape (r_v, k)
-        Terms of several columns, as they are.
+        Coefficients of the terms with several feature columns, which are not expanded.
     single : bool
-        Whether the model has one output, so that values are of shape (n,) and not (n, k).
+        Whether the model has one output, so that values have shape (n,) and not (n, k).
     model : TermModel
         The model that was expanded.
     """
@@ -52,12 +52,12 @@ class FormulaTerms:
 
     @property
     def missing(self) -> frozenset[int]:
-        """Variables whose levels are kept whole, as they are zero where a value is missing."""
+        """Variables with missing values in ``fit``; their levels are not expanded into powers."""
         return frozenset(self.design.table.indicators)
 
     @property
     def exact(self) -> bool:
-        """Whether the formula and its legend are written out in full, as polynomials."""
+        """Whether the formula and its legend write out all functions, as polynomials."""
         return not self.wide and all(
             isinstance(factor, PowerFactor)
             or self.design.bases[factor.variable].level_polynomial(factor.level) is not None
@@ -75,15 +75,15 @@ class FormulaTerms:
         Parameters
         ----------
         X : ndarray of shape (n, p)
-            Rows; all are held at once. NaN is a missing value, which makes all levels of its
-            variable zero. For the variables in ``missing`` the formula says so. Powers of other
-            variables cannot (their constants would have to go as well), so that rows with NaN
-            there are left to ``model``.
+            Rows, all processed at once. NaN is a missing value, at which all levels of its
+            variable are zero. The formula states this for the variables in ``missing``. For
+            variables that are expanded into powers it cannot (the constants of their polynomials
+            would have to vanish too), so rows with NaN there are evaluated by ``model``.
 
         Returns
         -------
         ndarray of shape (n,) or (n, k)
-            ``model.predict`` apart from rounding, times ``cancellation(X)``.
+            Equal to ``model.predict`` up to rounding errors, enlarged by ``cancellation(X)``.
         """
         out = np.zeros((len(X), self.n_outputs))
         told = self._told(X)
@@ -97,10 +97,11 @@ class FormulaTerms:
     def cancellation(self, X: FloatArray) -> float:
         """Return max_x sum_P |coefs[P] P(x)| / max_x |f(x)| over the rows of X, shape (n, p).
 
-        Its decimal logarithm is the number of digits that the formula loses on these rows, of
-        its text and in floating point. One or two is usual. Levels that would lose more than
-        six, polynomials of high degree in columns with wild values, are named and not expanded.
-        Rows with values missing in variables that are written as powers do not count.
+        Its decimal logarithm is the number of digits that are lost to cancellation on these rows,
+        both in the rounded text and in floating point. One or two digits are usual. Levels that
+        would lose more than six (polynomials of high degree in columns with extreme values) are
+        named and not expanded. Rows with a missing value in a variable that is expanded into
+        powers do not count.
         """
         X = X[self._told(X)]
         size = np.max(self._sum_products(X, absolute=True), initial=0.0)
@@ -108,7 +109,7 @@ class FormulaTerms:
         return float(size / largest) if largest > 0.0 else 1.0
 
     def _told(self, X: FloatArray) -> np.ndarray:
-        """Return which rows the formula holds for: those with a value for every power."""
+        """Return a mask of the rows without a missing value in variables expanded into powers."""
         powers = {f.variable for f in self._all_factors() if isinstance(f, PowerFactor)}
         return np.asarray(~np.any(np.isnan(X[:, sorted(powers)]), axis=1))
 
@@ -130,7 +131,7 @@ class FormulaTerms:
         return out
 
     def _wide_effects(self, X: FloatArray) -> FloatArray:
-        """Return the sum of the terms of several columns, shape (n, k)."""
+        """Return the sum of the terms with several feature columns, shape (n, k)."""
         if not self.wide:
             return np.zeros((len(X), self.n_outputs))
         variables = {m for node in self.wide for m, _ in node}
@@ -138,7 +139,7 @@ class FormulaTerms:
         return engine.apply(list(self.wide), np.concatenate(list(self.wide.values())))
 
     def text(self, digits: int = 4, outputs: Sequence[object] | None = None) -> str:
-        """Return the formula in words; see `formula`."""
+        """Return the formula as text; see `formula`."""
         indices = self._indices(outputs)
         numbers = {node: i for i, node in enumerate(self.wide)}
         book = NameBook(self.design, digits, numbers, indices)
@@ -147,7 +148,7 @@ class FormulaTerms:
         return "\n".join([*formulas, *(["", "where", *legend] if legend else [])])
 
     def _indices(self, outputs: Sequence[object] | None) -> list[str]:
-        """Return what tells the outputs apart: "[0]", "[1]", ..., and nothing for one."""
+        """Return a suffix for the name of each output: "[0]", "[1]", ...; empty for one output."""
         if outputs is not None and len(outputs) != self.n_outputs:
             raise ValueError(f"outputs must name {self.n_outputs} outputs, got {len(outputs)}.")
         if self.single:
@@ -161,14 +162,14 @@ class FormulaTerms:
         )
 
     def _written(self) -> list[Factors]:
-        """Products that appear in the text, the constant first, then by order and degree."""
+        """Return the products that appear in the text, sorted by `_reading_order`."""
         written = [
             product for product, coefs in self.products.items() if not product or np.any(coefs)
         ]
         return sorted(written, key=_reading_order)
 
     def _side(self, label: str, k: int, book: NameBook) -> str:
-        """Return "label = constant + ..." for one output, in lines that can be read."""
+        """Return "label = constant + ..." for one output, wrapped into lines."""
         pieces = [book.number(float(self.products[()][k]))]
         for product in self._written():
             coef = float(self.products[product][k])
@@ -189,13 +190,14 @@ def formula_terms(model: TermModel, design: ColumnDesign) -> FormulaTerms:
     model : TermModel
         The model.
     design : ColumnDesign
-        Its columns and fitted bases. Levels of variables whose values may be missing are kept
-        whole: they are zero there, which their powers are not.
+        Columns and fitted bases of the model. Levels of variables with missing values in ``fit``
+        are not expanded: at a missing value a level is zero, but its powers are not.
 
     Notes
     -----
-    A term of order d whose levels have degree q_i gives up to prod (q_i + 1) monomials, all of
-    which belong to ancestors of the term: together no more than the hull has terms.
+    A term of order d whose levels have degree q_i gives up to prod (q_i + 1) monomials. All of
+    them belong to ancestors of the term, so that there are no more monomials than terms in the
+    hull.
     """
     kept = model.kept()
     missing = design.table.indicators
@@ -234,23 +236,24 @@ def formula(
     model : TermModel
         The model.
     design : ColumnDesign
-        Its columns and fitted bases.
+        Columns and fitted bases of the model.
     digits : int, default 4
-        Significant digits of the coefficients. Centres are written to as many digits of their
+        Significant digits of the coefficients. Centres have this many digits relative to their
         scale, so that a year keeps its last digits.
     outputs : sequence, optional
-        Labels of the outputs of a model with several, f[label]; 0, 1, ... by default.
+        Labels of the outputs in f[label], for a model with several; 0, 1, ... by default.
 
     Returns
     -------
     str
-        For polynomial, orthonormal and Hermite bases an expansion in powers of the standardised
-        variables z(age) = (age - centre) / scale: exact, apart from the rounding to ``digits``.
-        Levels that are no polynomials, or whose powers would cancel too many digits, are named
-        and explained, by a table where they are functions of the rank or of a category (p2 is
-        level 2 of a variable; a function of a category that is a term of several columns has
-        norm one, and its norm stands before it). Other terms of several columns are named alone.
-        `formula_terms` has all numbers in full, and tells how many digits the powers lose.
+        For polynomial, orthonormal and Hermite bases, f is expanded in powers of the standardised
+        variables z(age) = (age - centre) / scale. This is exact up to the rounding to ``digits``.
+        Levels that are not polynomials, or whose powers would cancel too many digits, get a name
+        and a line in the legend; p2(age), for example, is level 2 of age. The legend gives a table
+        of values for functions of the rank and of a category. A function of a category with
+        several feature columns is scaled to norm one, and its norm is the coefficient. Other terms
+        with several feature columns are only named. `formula_terms` has all numbers in full
+        precision, and tells how many digits are lost in the powers.
 
     Examples
     --------
@@ -272,7 +275,10 @@ def formula(
 def _written_out(
     design: ColumnDesign, m: int, level: int, whole: bool
 ) -> list[tuple[PowerFactor | LevelFactor | None, float]]:
-    """Return a one-column level as a sum of (factor, number); factor None stands for one."""
+    """Return a one-column level as a sum of number times factor; factor None stands for one.
+
+    If ``whole``, the level is not expanded into powers.
+    """
     coefficients = None if whole else design.bases[m].level_polynomial(level)
     if coefficients is None:
         return [(LevelFactor(m, level), 1.0)]
@@ -284,7 +290,7 @@ def _written_out(
 
 
 def _reading_order(product: Factors) -> tuple[object, ...]:
-    """Sort key: constant, main effects by variable and degree, then pairs, and so on."""
+    """Return a sort key: constant, main effects by variable and degree, then pairs, and so on."""
     return (len(product), [f.variable for f in product], [f.key for f in product])
 
 
@@ -294,7 +300,7 @@ def _signed(coef: float, what: str, book: NameBook) -> str:
 
 
 def _fold(start: str, pieces: Iterable[str]) -> str:
-    """Join pieces with spaces, in lines of limited length with the equals signs aligned."""
+    """Join pieces with spaces, in lines of limited length that continue below the equals sign."""
     lines, line = [], start
     for i, piece in enumerate(pieces):
         if i and len(line) + 1 + len(piece) > _LINE:

@@ -1,4 +1,4 @@
-"""Names of the functions in a formula, and the legend that says what they stand for."""
+"""Names of the functions in a formula, and the legend that explains them."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from hikernel.graphs import node_name
 
 __all__ = ["LevelFactor", "NameBook", "PowerFactor"]
 
-#: Values of a function of categories that a legend lists.
+#: Largest number of categories in the table of a function of categories.
 _MOST_CATEGORIES = 20
 
-#: Points of a function of the rank that a legend lists.
+#: Largest number of points in the table of a function of the rank.
 _MOST_KNOTS = 9
 
-#: Letter and meaning of the levels of each basis, where they are not written out.
+#: Letter and meaning of the levels of each basis, for levels that are not expanded into powers.
 _LEVELS: dict[type[FittedBasis], tuple[str, str]] = {
     FittedSpline: ("s", "smooth part of a cubic spline"),
     FittedGaussian: ("g", "Mehler function of the Gaussian kernel"),
@@ -45,14 +45,14 @@ _LEVELS: dict[type[FittedBasis], tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class PowerFactor:
-    """t(x)^power, t the argument of the polynomials of a variable."""
+    """The factor t(x)^power, where t(x) is the argument of the polynomials of a variable."""
 
     variable: int
     power: int
 
     @property
     def key(self) -> tuple[int, int, int]:
-        """Order in a formula."""
+        """Sort key that gives the order of factors in a formula."""
         return (self.variable, 0, self.power)
 
     def evaluate(self, design: ColumnDesign, X: FloatArray) -> FloatArray:
@@ -62,14 +62,14 @@ class PowerFactor:
 
 @dataclass(frozen=True)
 class LevelFactor:
-    """A level of one column that is not written out."""
+    """A level with one feature column that is not expanded into powers."""
 
     variable: int
     level: int
 
     @property
     def key(self) -> tuple[int, int, int]:
-        """Order in a formula."""
+        """Sort key that gives the order of factors in a formula."""
         return (self.variable, 1, self.level)
 
     def evaluate(self, design: ColumnDesign, X: FloatArray) -> FloatArray:
@@ -88,9 +88,9 @@ class NameBook:
     digits : int
         Significant digits.
     numbers : mapping of Node to int
-        The terms of several columns, and their numbers.
+        The terms with several feature columns, and the numbers in their names.
     indices : sequence of str, optional
-        What tells the outputs apart, such as "[0]"; one output needs nothing.
+        Suffix of each output, such as "[0]"; empty for a single output.
     """
 
     def __init__(
@@ -115,16 +115,16 @@ class NameBook:
         self._bumps = [m for m, basis in enumerate(design.bases) if not basis.constant_level]
 
     def number(self, value: float) -> str:
-        """Return a number with the digits asked for."""
+        """Return a number, rounded to ``digits`` significant digits."""
         return f"{value:.{self._digits}g}"
 
     def product(self, factors: Iterable[PowerFactor | LevelFactor]) -> str:
-        """Return a product such as z(age)^2*z(income); bumps of absent variables go unsaid."""
+        """Return a product such as z(age)^2*z(income); factors of level 0 (bumps) are left out."""
         shown = [f for f in factors if not (isinstance(f, LevelFactor) and f.level == 0)]
         return "*".join(map(self.factor, shown)) if shown else "bumps"
 
     def factor(self, factor: PowerFactor | LevelFactor) -> str:
-        """Return one factor."""
+        """Return the text of one factor, such as z(age)^2."""
         name, basis = self._names[factor.variable], self._bases[factor.variable]
         if isinstance(factor, LevelFactor):
             return f"{_letter(basis)}{factor.level}({name})"
@@ -132,9 +132,10 @@ class NameBook:
         return base if factor.power == 1 else f"{base}^{factor.power}"
 
     def wide(self, node: Node, output: int) -> str:
-        """Return the name of a term of several columns; each output has a function of its own.
+        """Return the text of a term with several feature columns, for one output.
 
-        A function of one category times levels of one column names these.
+        A function of one categorical variable times one-column levels is written as a product,
+        h1(town)*p1(age); any other term as one function of its variables, h1(town, region).
         """
         head = f"h{self._numbers[node] + 1}{self._indices[output]}"
         category = self._category(node)
@@ -146,7 +147,7 @@ class NameBook:
     def legend(
         self, factors: Iterable[PowerFactor | LevelFactor], wide: Mapping[Node, FloatArray]
     ) -> list[str]:
-        """Return a line for every function in the formula."""
+        """Return the lines of the legend, which explain every function in the formula."""
         companions = {factor for node in wide for factor in self._companions(node)}
         lines: dict[str, None] = {}
         ranges = False
@@ -172,7 +173,7 @@ class NameBook:
         return list(lines)
 
     def _level_meaning(self, factor: LevelFactor) -> str:
-        """Return what follows the name of a level: its polynomial, its values, or its kind."""
+        """Return the text after the name of a level: its polynomial, its values, or its kind."""
         m, basis = factor.variable, self._bases[factor.variable]
         if isinstance(basis, FittedCategorical) and not self._bumps:
             return f": {self._table(m, np.ones(1))}"
@@ -188,7 +189,7 @@ class NameBook:
         return self._bases[factor.variable].level_polynomial(factor.level)
 
     def _sum_of_powers(self, m: int, coefficients: FloatArray) -> str:
-        """Return c_0 + c_1*z(name) + ... without its zeros."""
+        """Return c_0 + c_1*z(name) + ... without zero coefficients."""
         out = ""
         for power, coefficient in enumerate(coefficients):
             if coefficient != 0.0:
@@ -200,7 +201,7 @@ class NameBook:
         return f"-{out[3:]}" if out.startswith(" -") else out[3:]
 
     def _knots(self, basis: FittedRankPolynomial, level: int) -> str:
-        """Return the values of a function of the rank at the knots that say most of it."""
+        """Return the values of a function of the rank at its most informative knots, as text."""
         heights = basis.heights[:, level - 1]
         chosen = _telling(basis.knots, heights, _MOST_KNOTS)
         scale = basis.scaler.scale
@@ -212,7 +213,7 @@ class NameBook:
         return f"{about}{', '.join(shown)}; linear between, constant beyond"
 
     def _wide_lines(self, node: Node, block: FloatArray) -> list[str]:
-        """Return the lines of a term of several columns: a table per output, or its kind."""
+        """Return the legend of a term with several columns: a table per output, or its kind."""
         name = f"h{self._numbers[node] + 1}"
         category = self._category(node)
         if category is not None:
@@ -228,21 +229,24 @@ class NameBook:
         ]
 
     def _category(self, node: Node) -> int | None:
-        """Return the category of a term that is a function of it times levels of one column."""
+        """Return the categorical variable of a term, or None.
+
+        None unless the term is a function of one categorical variable times one-column levels.
+        """
         several = [m for m, level in node if self._wide(m, level)]
         if len(several) != 1 or self._bumps:
             return None
         return several[0] if isinstance(self._bases[several[0]], FittedCategorical) else None
 
     def _companions(self, node: Node) -> list[LevelFactor]:
-        """Return the levels that a function of a category is multiplied with."""
+        """Return the one-column levels that multiply the function of a category in a term."""
         category = self._category(node)
         if category is None:
             return []
         return [LevelFactor(m, level) for m, level in node if m != category]
 
     def _table(self, m: int, coefs: FloatArray) -> str:
-        """Return the values of a function of a categorical variable, scaled to norm one."""
+        """Return the values of a function of a category, its coefficients scaled to norm one."""
         basis = self._bases[m]
         assert isinstance(basis, FittedCategorical)
         values = basis.transform(basis.codes)[1] @ (coefs / np.linalg.norm(coefs))
@@ -259,7 +263,7 @@ class NameBook:
         return self._bases[m].widths[level] > 1
 
     def _argument_line(self, m: int) -> str:
-        """Return what z(name) means."""
+        """Return the line of the legend that defines z(name)."""
         name, basis = self._names[m], self._bases[m]
         center, scale = basis.scaler.center, basis.scaler.scale
         if isinstance(basis, FittedAsinhPolynomial):
@@ -274,14 +278,14 @@ class NameBook:
         return f"  z({name}) = {meaning}, {low} <= {name} <= {high}"
 
     def _ratio(self, what: str, center: float, scale: float) -> str:
-        """Return (what - centre) / scale, the centre to the digits of the scale."""
+        """Return (what - centre) / scale as text, the centre as precise as its scale requires."""
         written = self._beside(abs(center), scale)
         if written == "0":
             return f"{what} / {self.number(scale)}"
         return f"({what} {'+' if center < 0 else '-'} {written}) / {self.number(scale)}"
 
     def _beside(self, value: float, scale: float) -> str:
-        """Return a number to the digits of a scale; zero where it is one but for rounding."""
+        """Return a number with ``digits`` digits relative to a scale; "0" if only rounding."""
         if abs(value) < 1e-12 * scale:
             return "0"
         size = math.ceil(math.log10(max(abs(value), scale) / scale)) if scale > 0.0 else 0
@@ -298,9 +302,10 @@ def _meaning(basis: FittedBasis) -> str:
 
 
 def _telling(x: FloatArray, heights: FloatArray, most: int) -> list[int]:
-    """Return the ends and then, one by one, the knots where lines between those so far err most.
+    """Return the positions of at most ``most`` knots for a good piecewise linear approximation.
 
-    Quantiles would do where a column is smooth, and hide the jump at a value that most rows have.
+    Starts from both ends, and adds one by one the knot with the largest interpolation error.
+    Quantiles would be enough for a smooth column, but hide the jump at a value of most rows.
     """
     chosen = [0, len(x) - 1]
     while len(chosen) < min(most, len(x)):

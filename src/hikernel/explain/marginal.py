@@ -1,4 +1,4 @@
-"""Moments of the levels of one variable, from which a functional ANOVA is made."""
+"""Moments of the levels of one variable, for the functional ANOVA."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from hikernel.engines.protocol import FloatArray
 __all__ = ["Marginal"]
 
 _ROUNDING = 1e-12
-"""Means this small beside the root mean square of a feature are rounding, and taken as zero."""
+"""Means below this part of the root mean square of a feature are rounding, and set to zero."""
 
 _CHUNK_NUMBERS = 2**21
-"""Numbers held at a time besides the result (16 MiB)."""
+"""Numbers held in memory at a time, besides the result (16 MiB)."""
 
 
 @dataclass(frozen=True)
 class Marginal:
-    """Moments of the level features of one variable under its training distribution.
+    """Moments of the features of the levels of one variable, over weighted rows.
 
     Attributes
     ----------
     spans : dict of int to slice
-        Where the columns of each level stand among the S columns of all levels in use.
+        Positions of the columns of each level among the S columns of all levels in use.
     means : ndarray of shape (S,)
         mu = E phi.
     root : ndarray of shape (s, S)
@@ -42,10 +42,10 @@ class Marginal:
     def of(
         cls, basis: FittedBasis, levels: Iterable[int], x: FloatArray, weights: FloatArray
     ) -> Marginal:
-        """Return the moments of some levels under weighted rows x, shape (n,).
+        """Return the moments of the given levels over the values x, shape (n,), with weights.
 
         The triangular factor of sqrt(w) [1, phi] is [[1, mu'], [0, R]] up to signs, so that one
-        pass over the rows gives both, with no cancellation between squares.
+        pass over the rows gives mu and R, without cancellation between squares.
         """
         wanted = sorted(levels)
         values, _, w = distinct(x[weights > 0.0], weights[weights > 0.0])
@@ -72,7 +72,10 @@ class Marginal:
         return self.means[self.spans[level]]
 
     def roots(self, levels: Iterable[int]) -> dict[int, FloatArray]:
-        """Return the columns of R of some levels, cut to the rows that are not all zero."""
+        """Return the columns of R for each of the given levels.
+
+        R is upper triangular: rows that are zero for all of these levels are left out.
+        """
         used = {level: self.spans[level] for level in levels}
         depth = max(span.stop for span in used.values())
         return {level: self.root[:depth, span] for level, span in used.items()}

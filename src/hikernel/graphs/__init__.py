@@ -1,9 +1,10 @@
-"""Graphs of terms: what a vertex is, how they hang together, what they weigh, and their kernels.
+"""Graphs of terms: vertices, edges, weights and kernels.
 
-``interface`` says what a graph is to the rest of the package. ``grid`` is the directed grid of all
-products of one-variable levels, ``dag`` any finite graph, ``kernel_graph`` one with a kernel per
-node, ``precomputed`` a grid with a Gram matrix per variable and level, ``substrings`` the graph of
-strings, ``chain`` those of point clouds and labelled graphs.
+``interface`` defines what the rest of the package needs from a graph. ``grid`` is the directed grid
+of all products of one-variable levels. ``dag`` is any finite graph, and ``kernel_graph`` is such a
+graph with a kernel per node. ``precomputed`` is a grid with a Gram matrix per variable and level.
+``substrings`` is the graph of substrings. ``chain`` has the graphs for point clouds and labelled
+graphs.
 """
 
 from hikernel.graphs.chain import ChainGraph, pyramid_match, weisfeiler_lehman

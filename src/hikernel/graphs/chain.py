@@ -1,6 +1,7 @@
-"""Chains of kernels from coarse to fine, fitted on the training rows: point clouds and graphs.
+"""Chains of kernels from coarse to fine, for point clouds and labelled graphs.
 
-A level is selected only with all the coarser ones: the estimator finds how fine one has to look.
+The kernels are fitted on the training rows. A level is selected only together with all coarser
+levels, so the estimator selects how fine the resolution has to be.
 """
 
 from __future__ import annotations
@@ -25,18 +26,19 @@ Kernel = Callable[[Any, Any], Any]
 
 
 class ChainGraph:
-    """A chain of kernels; :func:`pyramid_match` and :func:`weisfeiler_lehman` make them.
+    """A chain of kernels, made by :func:`pyramid_match` or :func:`weisfeiler_lehman`.
 
     Parameters
     ----------
     name : str
-        How it was made.
+        The ``repr`` of the graph.
     items : str
-        What a row is, for messages.
+        What the rows are, for error messages, such as "point clouds".
     kernels : callable
-        Training rows to a mapping from the nodes, coarse first, to functions k(X, Z).
+        Takes the training rows and returns a mapping from node to kernel function k(X, Z). The
+        coarsest node comes first.
     weight_base : float
-        d of depth l is weight_base^l.
+        The node at depth l has weight d = weight_base^l.
     """
 
     def __init__(
@@ -52,7 +54,7 @@ class ChainGraph:
         self._weight_base = weight_base
 
     def __sklearn_clone__(self) -> ChainGraph:
-        """Return itself: nothing changes it."""
+        """Return the graph itself: it is never modified."""
         return self
 
     def __repr__(self) -> str:
@@ -75,20 +77,22 @@ class ChainGraph:
 
 
 def pyramid_match(depth: int, *, normalize: bool = True, weight_base: float = 2.0) -> ChainGraph:
-    """Return the chain of resolutions of point clouds, "level 0" (one cell) to "level ``depth``".
+    """Return the chain of pyramid match kernels, "level 0" (one cell) to "level ``depth``".
 
-    K_l(x, z) = sum over cells of min(number of points of x, of z), where level l cuts every side
-    of the box of the training points into 2^l parts.
+    Every row is a point cloud. Level l cuts every side of the box of the training points into 2^l
+    parts, and
+
+        K_l(x, z) = sum over cells of min(number of points of x, number of points of z).
 
     Parameters
     ----------
     depth : int
         The finest level.
     normalize : bool, default=True
-        Whether each kernel is divided by the root of its diagonal, so that clouds of many points
-        do not dominate.
+        Whether to divide K_l(x, z) by sqrt(K_l(x, x) K_l(z, z)), so that clouds of many points do
+        not dominate.
     weight_base : float, default=2.0
-        d of level l is weight_base^l.
+        Level l has weight d = weight_base^l.
 
     Examples
     --------
@@ -114,23 +118,25 @@ def weisfeiler_lehman(
     label: str = "label",
     degree_labels: bool = False,
 ) -> ChainGraph:
-    """Return the chain of depths of labelled graphs, "depth 0" (labels) to "depth ``depth``".
+    """Return the chain of Weisfeiler-Lehman kernels, "depth 0" (labels) to "depth ``depth``".
 
-    K_h(G, H) = number of pairs of vertices with the same neighbourhood up to distance h.
+    Every row is a labelled graph. K_h(G, H) = number of pairs of vertices, one of each graph, with
+    the same neighbourhood up to distance h.
 
     Parameters
     ----------
     depth : int
         The largest distance.
     normalize : bool, default=True
-        Whether each kernel is divided by the root of its diagonal, so that large graphs do not
+        Whether to divide K_h(G, H) by sqrt(K_h(G, G) K_h(H, H)), so that large graphs do not
         dominate.
     weight_base : float, default=2.0
-        d of depth h is weight_base^h.
+        Depth h has weight d = weight_base^h.
     label : str, default="label"
-        Attribute of the vertices of networkx graphs; other graphs are pairs (labels, edges).
+        Vertex attribute that holds the label, for networkx graphs. Other graphs are pairs (labels,
+        edges).
     degree_labels : bool, default=False
-        Whether a vertex without a label has its degree for one; without it that is an error.
+        Whether a vertex without a label gets its degree as label. If False, it is an error.
 
     Examples
     --------
@@ -151,7 +157,7 @@ def weisfeiler_lehman(
 
 
 def _levels(depth: int, normalize: bool, clouds: Any) -> dict[str, Kernel]:
-    """Return the kernels of all resolutions of the box of some clouds."""
+    """Return the kernels of all levels, with the box fitted to ``clouds``."""
     fitted = PyramidMatch(depth, normalize=normalize).fit(clouds)
     return {f"level {level}": fitted.kernel(level) for level in range(depth + 1)}
 

@@ -1,7 +1,7 @@
-"""Finite directed acyclic graphs: nodes by name, edges from parent to child, a weight each.
+"""Finite directed acyclic graphs: named nodes with weights, edges from parent to child.
 
-Trees and flat graphs (no edges: multiple kernel learning) are special cases. Only the structure
-lives here; ``kernel_graph`` gives the nodes their kernels.
+Trees and flat graphs (no edges: multiple kernel learning) are special cases. This module holds only
+the structure; ``kernel_graph`` adds the kernels.
 """
 
 from __future__ import annotations
@@ -15,13 +15,10 @@ from typing import Any
 import numpy as np
 
 from hikernel.engines.protocol import Engine, FloatArray, Vertex
-from hikernel.graphs.grid import check_weight_base
+from hikernel.graphs.grid import WEIGHT_RANGE, check_weight_base
 from hikernel.graphs.interface import Exploration
 
 __all__ = ["Dag", "parents_of"]
-
-_SMALLEST, _LARGEST = 1e-30, 1e30
-"""Products and squares of a few weights must stay in the range of floating point numbers."""
 
 
 class Dag:
@@ -30,11 +27,11 @@ class Dag:
     Parameters
     ----------
     parents : mapping of node to an iterable of nodes
-        Every node is a key; those without parents have an empty iterable.
+        Every node is a key; a node without parents has an empty iterable.
     weights : mapping of node to float, or None
         d_v > 0; by default ``weight_base`` to the power of the depth.
     weight_base : float, default=2.0
-        Factor by which weights grow from depth to depth, where they are not given.
+        Factor by which the weights grow with depth. Used only if ``weights`` is None.
 
     Attributes
     ----------
@@ -90,15 +87,15 @@ class Dag:
         return node in self._parents
 
     def parents(self, node: Vertex) -> list[Any]:
-        """Return the nodes with an edge to a node."""
+        """Return the nodes that have an edge to ``node``."""
         return list(self._parents[node])
 
     def children(self, node: Vertex) -> list[Any]:
-        """Return the nodes with an edge from a node."""
+        """Return the nodes that have an edge from ``node``."""
         return list(self._children[node])
 
     def depth(self, node: Vertex) -> int:
-        """Return the length of the longest way from a source."""
+        """Return the length of the longest path from a source to the node."""
         return self._depths[node]
 
     def sort_key(self, node: Vertex) -> int:
@@ -142,7 +139,10 @@ class Dag:
     def explore(
         self, engine: Engine, dual_coef: FloatArray, threshold: float, max_nodes: int | None = None
     ) -> Exploration:
-        """Score every node of the graph: |a_w|^2 / d_w^2, rounded up; all are in memory anyway."""
+        """Score every node of the graph: |a_w|^2 / d_w^2, rounded up.
+
+        All nodes are in memory anyway, so ``max_nodes`` is ignored.
+        """
         scores = engine.score_squares(self.nodes, dual_coef, rounded_up=True) / self._array**2
         above = scores > threshold
         return Exploration(
@@ -152,12 +152,12 @@ class Dag:
         )
 
     def strongest(self, engine: Engine, dual_coef: FloatArray) -> Vertex:
-        """Return the node with the largest |a_w| over the sum of d over its ancestors."""
+        """Return the node with the largest |a_w| / (sum of d over its ancestors)."""
         scores = engine.score_squares(self.nodes, dual_coef) / self._totals**2
         return self.nodes[int(np.argmax(scores))]
 
     def n_scored(self, engine: Engine) -> int:
-        """Return the number of nodes, which are all scored together."""
+        """Return the number of nodes: all of them are scored together."""
         return len(self.nodes)
 
     @cached_property
@@ -184,25 +184,26 @@ class Dag:
             if odd:
                 raise ValueError(f"weights names {odd[0]!r}, which is no node of the graph.")
             found = {node: _as_number(weights[node]) for node in self._parents}
+        low, high = WEIGHT_RANGE
         for node, weight in found.items():
-            if not _SMALLEST <= weight <= _LARGEST:
+            if not low <= weight <= high:
                 raise ValueError(
-                    f"The weight of {node!r} must lie between {_SMALLEST:g} and {_LARGEST:g}, "
+                    f"The weight of {node!r} must lie between {low:g} and {high:g}, "
                     f"got {weight if weights is None else weights[node]!r}."
                 )
         return found
 
 
 def parents_of(edges: Any, nodes: Iterable[Any] = ()) -> dict[Any, list[Any]]:
-    """Return the parents of every node from edges in any of their usual forms.
+    """Return a mapping from every node to the list of its parents.
 
     Parameters
     ----------
     edges : mapping, iterable of pairs, or networkx.DiGraph
-        Node to its parents; (parent, child) pairs; or a directed graph whose edges go from parent
-        to child.
+        A mapping from node to its parents, (parent, child) pairs, or a directed graph whose edges
+        go from parent to child.
     nodes : iterable of nodes
-        Nodes that need not be in any edge.
+        Nodes of the graph that need not appear in ``edges``.
 
     Examples
     --------
@@ -210,7 +211,7 @@ def parents_of(edges: Any, nodes: Iterable[Any] = ()) -> dict[Any, list[Any]]:
     {'a': [], 'b': ['a'], 'c': ['a']}
     """
     out: dict[Any, list[Any]] = {node: [] for node in nodes}
-    if isinstance(edges, Mapping) and not isinstance(edges, Set):  # the edges of networkx are both
+    if isinstance(edges, Mapping) and not isinstance(edges, Set):  # networkx edge views are both
         for node, above in edges.items():
             if isinstance(above, str) or not isinstance(above, Iterable):
                 raise ValueError(
@@ -251,7 +252,7 @@ def _check_hashable(node: Any) -> None:
 
 
 def _as_number(value: Any) -> float:
-    """Return a number as a float, NaN where it is none."""
+    """Return a number as a float, and NaN for anything else."""
     return float(value) if isinstance(value, Real) else np.nan
 
 

@@ -1,9 +1,9 @@
-"""The directed grid: every product of one-variable levels is a vertex, none is ever enumerated.
+"""The directed grid of all products of one-variable levels. It is never enumerated.
 
-A vertex is a sparse tuple ((variable, level), ...).
-Variable m has levels 0..q_m; a vertex picks one level per variable and its parents lower one of
-them by one. With product-form weights d_v = prod_m d_{m, v_m} (and a root weight of its own) all
-sums over descendants factor over the variables.
+Variable m has levels 0..q_m. A vertex picks one level per variable; each of its parents has one of
+these levels lowered by one. A vertex is stored as a sparse tuple ((variable, level), ...) of the
+levels above 0. With product-form weights d_v = prod_m d_{m, v_m} (and a separate weight for the
+root) all sums over descendants factor over the variables.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from hikernel.engines.protocol import FloatArray, GridEngine, Node
 
 __all__ = [
     "ROOT",
+    "WEIGHT_RANGE",
     "Grid",
     "Node",
     "check_weight_base",
@@ -36,12 +37,12 @@ __all__ = [
 ROOT: Node = ()
 """The node in which every variable is absent."""
 
-# Products and squares of a few weights must stay in the range of floating point numbers.
-_SMALLEST, _LARGEST = 1e-30, 1e30
+WEIGHT_RANGE = (1e-30, 1e30)
+"""Range of the weights: products and squares of a few weights must not overflow or underflow."""
 
 
 def node_order(node: Node) -> int:
-    """Return how many variables interact in a node.
+    """Return the number of variables that interact in a node.
 
     >>> node_order(((0, 2), (4, 1)))
     2
@@ -59,7 +60,7 @@ def node_degree(node: Node) -> int:
 
 
 def node_name(node: Node, names: Sequence[str]) -> str:
-    """Return a node in words.
+    """Return the readable name of a node.
 
     >>> node_name(((0, 2), (1, 1)), ["age", "income"])
     'age^2 * income'
@@ -72,7 +73,7 @@ def node_name(node: Node, names: Sequence[str]) -> str:
 
 
 def term_names(nodes: Collection[Node], names: Sequence[str]) -> list[str]:
-    """Return the terms in words, a different one for every node and none of them "intercept".
+    """Return the names of the terms: all different, and none of them "intercept".
 
     >>> term_names([((0, 1), (1, 1)), ((2, 1),)], ["b", "c", "b * c"])
     ['b * c', "'b * c'"]
@@ -82,9 +83,10 @@ def term_names(nodes: Collection[Node], names: Sequence[str]) -> list[str]:
 
 
 def unambiguous(names: Sequence[str], reserved: Collection[str] = ("intercept",)) -> list[str]:
-    """Return the names of columns, in quotes where they may be taken for something else.
+    """Return the names of columns, in quotes if they could be mistaken for something else.
 
-    That is: a reserved word, a product (" * "), a power of another column, or quotes.
+    A name is quoted if it is a reserved word, looks like a product (" * ") or like a power of
+    another column, or starts with a quote.
 
     >>> unambiguous(["age", "age^2", "cost^2", "intercept"])
     ['age', "'age^2'", 'cost^2', "'intercept'"]
@@ -104,7 +106,7 @@ def unambiguous(names: Sequence[str], reserved: Collection[str] = ("intercept",)
 
 
 def geometric_weights(max_levels: Sequence[int], base: float) -> tuple[tuple[float, ...], ...]:
-    """Return d_{m,j} = base^j for every variable, the weights of the paper.
+    """Return the weights of the paper, d_{m,j} = base^j for every variable.
 
     >>> geometric_weights([2, 1], 2.0)
     ((1.0, 2.0, 4.0), (1.0, 2.0))
@@ -116,15 +118,19 @@ def geometric_weights(max_levels: Sequence[int], base: float) -> tuple[tuple[flo
 
 
 def check_weight_base(weight_base: Any, depth: int) -> float:
-    """Return the factor by which weights grow, or say that it is none or grows too large."""
+    """Return ``weight_base`` as a float; raise unless it is positive and its powers are in range.
+
+    ``depth`` is the largest exponent.
+    """
     number = isinstance(weight_base, Real) and not isinstance(weight_base, bool)
     if not (number and 0.0 < float(weight_base) < math.inf):
         raise ValueError(f"weight_base must be a number above 0, got {weight_base!r}.")
+    low, high = WEIGHT_RANGE
     reach = depth * abs(math.log10(float(weight_base)))
-    if reach > math.log10(_LARGEST):
+    if reach > math.log10(high):
         raise ValueError(
             f"With weight_base={weight_base!r} the weights of depth {depth} leave the range from "
-            f"{_SMALLEST:g} to {_LARGEST:g}; bring it nearer to 1, or make the graph less deep."
+            f"{low:g} to {high:g}; bring it nearer to 1, or make the graph less deep."
         )
     return float(weight_base)
 
@@ -138,10 +144,10 @@ class Grid:
     level_weights : tuple of tuple of float
         ``level_weights[m][j]`` is d_{m,j} > 0, with d_{m,0} = 1; its length is q_m + 1.
     root_weight : float
-        d of the root alone. It breaks the product form at the root only, and no descendant sum
-        of another vertex contains the root.
+        Weight d of the root. It breaks the product form only at the root, which is in no
+        descendant sum of another vertex.
     max_order : int or None
-        How many variables may interact; None for any number.
+        Largest number of variables that may interact; None for no limit.
     """
 
     searches: ClassVar[tuple[str, ...]] = ("lookahead", "paper")
@@ -153,20 +159,20 @@ class Grid:
     def __post_init__(self) -> None:
         if self.max_order is not None and self.max_order < 1:
             raise ValueError(f"max_order must be at least 1 or None, got {self.max_order!r}.")
-        if not _SMALLEST <= self.root_weight <= _LARGEST:
+        low, high = WEIGHT_RANGE
+        if not low <= self.root_weight <= high:
             raise ValueError(
-                f"root_weight must lie between {_SMALLEST:g} and {_LARGEST:g}, "
-                f"got {self.root_weight!r}."
+                f"root_weight must lie between {low:g} and {high:g}, got {self.root_weight!r}."
             )
         for m, weights in enumerate(self.level_weights):
             if not weights or weights[0] != 1.0:
                 raise ValueError(
                     f"Level 0 of variable {m} must have weight 1, got {weights[:1]!r}."
                 )
-            if not all(_SMALLEST <= d <= _LARGEST for d in weights):
+            if not all(low <= d <= high for d in weights):
                 raise ValueError(
-                    f"The weights of variable {m} must lie between {_SMALLEST:g} and "
-                    f"{_LARGEST:g}, got {min(weights):g} to {max(weights):g}; lower the degree "
+                    f"The weights of variable {m} must lie between {low:g} and "
+                    f"{high:g}, got {min(weights):g} to {max(weights):g}; lower the degree "
                     "or bring weight_base nearer to 1."
                 )
 
@@ -179,7 +185,7 @@ class Grid:
     def n_vertices(self) -> int:
         """Number of vertices, a Python int: it exceeds 10^30 for p = 50 and q = 3."""
         limit = self.n_variables if self.max_order is None else self.max_order
-        # Coefficients of prod_m (1 + q_m z), cut at z^limit: vertices by order.
+        # Coefficients of prod_m (1 + q_m z) up to z^limit: numbers of vertices by order.
         by_order = [1] + [0] * min(limit, self.n_variables)
         for weights in self.level_weights:
             for k in range(len(by_order) - 1, 0, -1):
@@ -187,7 +193,7 @@ class Grid:
         return sum(by_order)
 
     def max_level(self, variable: int) -> int:
-        """Return q_m."""
+        """Return q_m, the highest level of a variable."""
         return len(self.level_weights[variable]) - 1
 
     def __contains__(self, node: object) -> bool:
@@ -234,7 +240,7 @@ class Grid:
         ]
 
     def sort_key(self, node: Node) -> int:
-        """Return the sum of the levels, the length of every way from the root."""
+        """Return the sum of the levels, which is the length of every path from the root."""
         return node_degree(node)
 
     def hull(self, nodes: Iterable[Node]) -> set[Node]:
@@ -251,16 +257,16 @@ class Grid:
         return all(parent in members for node in members for parent in self.parents(node))
 
     def extreme_points(self, nodes: Iterable[Node]) -> set[Node]:
-        """Return the smallest set with the same hull: its members without child in the hull."""
+        """Return the smallest set with the same hull: the nodes of the hull with no child in it."""
         hull = self.hull(nodes)
         inner = {parent for node in hull for parent in self.parents(node)}
         return hull - inner
 
     def sources_of_complement(self, hull: Iterable[Node]) -> list[Node]:
-        """Return the nodes outside an ancestor-closed set all of whose parents lie inside.
+        """Return the nodes outside an ancestor-closed set whose parents all lie inside.
 
-        Of the empty set that is the root. The order is that of discovery: deterministic for a
-        list, and new members of the hull bring their sources last.
+        For the empty set this is the root. The order follows that of ``hull``, so it is
+        deterministic for a list.
         """
         inside = dict.fromkeys(hull)
         if not inside:
@@ -277,9 +283,9 @@ class Grid:
         return list(out)
 
     def strongest(self, engine: GridEngine, dual_coef: FloatArray) -> Node | None:
-        """Return the node of one variable with the largest |a_w| over the weight of its ancestors.
+        """Return the one-variable node with the largest |a_w| / (sum of d over its ancestors).
 
-        None where no variable has a level.
+        None if no variable has a level above 0.
         """
         pairs = engine.level_pairs
         if not pairs:
@@ -289,13 +295,13 @@ class Grid:
         return (pairs[int(np.argmax(squares / totals**2))],)
 
     def n_scored(self, engine: GridEngine) -> int:
-        """Return the number of levels, with all of which a prefix is multiplied at once."""
+        """Return the number of (variable, level) pairs: a prefix is extended by all at once."""
         return len(engine.level_pairs)
 
     def tail_scales(self) -> list[FloatArray]:
         """Return the factors of the descendant sums, one (q_m + 1, q_m + 1) array per variable.
 
-        Entry [j, l] is 1 / (d_j + ... + d_l)^2 for l >= j and 0 below, so that
+        Entry [j, l] is 1 / (d_j + ... + d_l)^2 for l >= j and 0 for l < j, so that
 
             S_{m,j} = sum_{l >= j} k_{m,l} / (sum_{j <= r <= l} d_{m,r})^2,
 
@@ -312,9 +318,10 @@ class Grid:
         return out
 
     def own_scales(self) -> list[FloatArray]:
-        """Return factors with which the sum of the root is that of |a_w|^2 / prod_m d_{m,w_m}^2.
+        """Return the factors for sums of |a_w|^2 / prod_m d_{m,w_m}^2, shapes as ``tail_scales``.
 
-        Entry [j, l] is 1 / d_l^2 for l >= j: the sum of a node is that over its descendants.
+        Entry [j, l] is 1 / d_l^2 for l >= j and 0 for l < j. The sum of a node runs over its
+        descendants w, so that of the root runs over the whole grid.
         """
         return [
             np.triu(np.tile(np.array(weights) ** -2.0, (len(weights), 1)))

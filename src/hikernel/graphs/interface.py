@@ -1,9 +1,9 @@
-"""What a graph is to the rest of the package: its structure, its source, its design.
+"""Interfaces of graphs: their structure, their source, and their design.
 
-A *source* is what a user hands over: ``KernelGraph(...)`` and the other graphs of this package, or
-the columns of a table with their bases. It reads the rows of a user and fits itself to them. The
-result is a *design*: the structure and weights of the graph, an engine over the training rows, and
-the way from new rows to predictions. The search asks for nothing else.
+A *source* is what the user provides: ``KernelGraph(...)`` or another graph of this package, or the
+columns of a table with their bases. It reads the user's rows and is fitted to them. The result is
+a *design*: the structure and weights of the graph, an engine over the training rows, and the
+predictions on new rows. The search needs nothing else.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = [
 
 
 class SupportsAncestors(Protocol):
-    """What the problem on a hull needs to know of a graph."""
+    """What the optimisation problem on a hull needs from a graph."""
 
     def ancestors(self, node: Vertex) -> list[Vertex]:
         """Return A(v), v included."""
@@ -44,7 +44,7 @@ class SupportsAncestors(Protocol):
 
 
 class SearchGraph(SupportsAncestors, Protocol):
-    """What every search needs to know of a graph."""
+    """What every search needs from a graph."""
 
     @property
     def searches(self) -> tuple[str, ...]:
@@ -61,35 +61,36 @@ class SearchGraph(SupportsAncestors, Protocol):
         ...
 
     def sort_key(self, node: Vertex) -> Any:
-        """Return a key that puts ancestors first and leaves no order to chance."""
+        """Return a sort key that puts ancestors first and makes the order reproducible."""
         ...
 
     def strongest(self, engine: Any, dual_coef: FloatArray) -> Vertex | None:
-        """Return a node with a large |a_w| over the weight of its ancestors, where searches start.
+        """Return a node with a large |a_w| / (sum of d over its ancestors), to start a search.
 
-        None where there is nothing to score.
+        None if there is nothing to score.
         """
         ...
 
     def n_scored(self, engine: Any) -> int:
-        """Return how many nodes are scored together, which tells whether threads pay."""
+        """Return how many nodes are scored together, to decide whether threads are worthwhile."""
         ...
 
 
 @dataclass(frozen=True)
 class Exploration:
-    """Every node w of a graph, by its score |a_w|^2 / d_w^2.
+    """The scores |a_w|^2 / d_w^2 of the nodes w of a graph, compared with a threshold.
 
     Attributes
     ----------
     violators : dict of node to float
-        The nodes with a score above the threshold asked for. Scores are rounded up, so that they
-        may stand in a certificate: none is below its exact value, and a node in doubt is listed.
+        The nodes with a score above the threshold, and their scores. Scores are rounded up, so
+        that a certificate may use them: none is below its exact value, and a node whose exact
+        score may be above the threshold is listed.
     rest : float
-        No other node of the whole graph, explored or pruned, has a larger score. At most the
-        threshold, unless a budget ended the walk.
+        Upper bound on the score of every other node of the graph, explored or pruned. It is at
+        most the threshold, unless a limit on the number of nodes ended the exploration early.
     n_explored : int
-        How many nodes had their score computed.
+        Number of nodes whose score was computed.
     """
 
     violators: dict[Any, float]
@@ -98,17 +99,20 @@ class Exploration:
 
 
 class ExplicitGraph(SearchGraph, Protocol):
-    """A graph all of whose nodes can be scored, one by one or by branch and bound."""
+    """A graph whose nodes can all be scored, one by one or by branch and bound."""
 
     def explore(
         self, engine: Any, dual_coef: FloatArray, threshold: float, max_nodes: int | None
     ) -> Exploration:
-        """Return the nodes with |a_w|^2 / d_w^2 above a threshold, and a bound on all others."""
+        """Return the nodes with |a_w|^2 / d_w^2 above a threshold, and a bound on all others.
+
+        ``max_nodes`` may end the exploration early; None for no limit.
+        """
         ...
 
 
 class Design(ABC):
-    """A graph on its training rows, fitted once and applied to any rows."""
+    """A graph that is fitted to training rows and can be applied to any rows."""
 
     @property
     @abstractmethod
@@ -117,41 +121,41 @@ class Design(ABC):
 
     @abstractmethod
     def engine(self, rows: Any, weights: FloatArray) -> Engine:
-        """Return an engine over the training rows, with positive weights of any sum.
+        """Return an engine over the training rows.
 
         Parameters
         ----------
         rows : Any
             What ``training_rows`` returned.
         weights : ndarray of shape (n,)
-            Their weights.
+            Weights of the rows: positive, of any sum.
         """
 
     @abstractmethod
     def predict(self, nodes: Sequence[Any], coef: FloatArray, rows: Any) -> FloatArray:
         """Return sum_w <coef_w, Phi_w(x)> for rows, shape (n,) or (n, k).
 
-        ``rows`` are as ``training_rows`` or ``read`` returns them.
+        ``rows`` is what ``training_rows`` or ``read`` returned.
         """
 
     @abstractmethod
     def terms(self, nodes: Sequence[Any]) -> dict[str, list[Any]]:
-        """Return what can be said of each node, by column of a frame; "term" is its name."""
+        """Return a table that describes the nodes, by column; "term" holds their names."""
 
     def training_rows(self, rows: Any) -> Any:
-        """Return the rows that were fitted as ``engine`` and ``predict`` take them."""
+        """Return the training rows in the form that ``engine`` and ``predict`` take."""
         return TrainingRows(np.arange(len(rows)))
 
     def read(self, X: Any) -> Any:
-        """Return new rows of a user as ``predict`` takes them."""
+        """Return a user's new rows in the form that ``predict`` takes."""
         return X
 
     def subset(self, rows: NDArray[np.intp]) -> Design:
-        """Return the design of a model that is fitted on some of the rows, by position."""
+        """Return the design of a model that is fitted only on the rows at some positions."""
         return self
 
     def features(self, nodes: Sequence[Any], rows: Any) -> dict[Any, FloatArray]:
-        """Return the feature columns of nodes on rows, where they have any."""
+        """Return the feature columns of each node on rows; raise if nodes have none."""
         raise ValueError(
             "The nodes of this graph are known by kernels, which have no columns; use a graph with "
             "features."
@@ -160,43 +164,43 @@ class Design(ABC):
     def effects(
         self, nodes: Sequence[Any], blocks: Sequence[FloatArray], rows: Any
     ) -> list[FloatArray]:
-        """Return <coef_w, Phi_w(x)> of each node by itself, n rows each."""
+        """Return <coef_w, Phi_w(x)> for each node separately: one array of n rows per node."""
         parts = zip(nodes, blocks, strict=True)
         return [self.predict([node], block, rows) for node, block in parts]
 
     def variables(self, nodes: Sequence[Any]) -> list[tuple[str, ...]] | None:
-        """Return the names of the variables of each node; None where nodes have none."""
+        """Return the names of the variables of each node; None if nodes have no variables."""
         return None
 
     def richer(
         self, rows: Any, weights: FloatArray, variables: Sequence[int]
     ) -> RicherDesign | None:
-        """Return the same rows with more levels for some variables; None where nodes have none."""
+        """Return a design with more levels for some variables; None if there is no such design."""
         return None
 
     def attributes(self) -> dict[str, Any]:
-        """Return what a fitted estimator shows of the design, by attribute."""
+        """Return the attributes that a fitted estimator takes from the design, by name."""
         return {}
 
     def state(self) -> dict[str, Any] | None:
-        """Return what a file keeps of the design; None where only pickle can keep it."""
+        """Return what a model file stores of the design; None if only pickle can store it."""
         return None
 
 
 @dataclass(frozen=True)
 class RicherDesign:
-    """Some variables with more levels than a search looks at.
+    """A design in which some variables have more levels than in the search.
 
     Attributes
     ----------
     design : Design
         The design with these levels.
     engine : Engine
-        The training rows; nodes may have the chosen variables only.
+        Engine over the training rows, for nodes of these variables only.
     grid : Grid
         Levels and weights.
     degree : int
-        Total degree up to which products are worth a look.
+        Largest total degree of the products to consider.
     """
 
     design: Design
@@ -206,18 +210,18 @@ class RicherDesign:
 
 
 class GraphSource(Protocol):
-    """What ``graph=`` takes."""
+    """What the parameter ``graph`` of an estimator takes."""
 
     def read(self, X: Any) -> Any:
-        """Return the training rows of a user as ``fit`` takes them; they have a length.
+        """Return a user's training rows in the form that ``fit`` takes; the result has a length.
 
         Raises
         ------
         ValueError
-            For anything that is not such rows, with a sentence that says what to pass.
+            If X does not hold such rows. The message says what to pass.
         """
         ...
 
     def fit(self, rows: Any, weights: FloatArray) -> Design:
-        """Fit the graph to rows of positive weight."""
+        """Fit the graph to rows with positive weights and return the design."""
         ...

@@ -1,4 +1,4 @@
-"""Rows of anything: arrays, frames, lists of strings or graphs, row numbers."""
+"""Rows of any kind: arrays, data frames, lists of strings or graphs, row numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ IndexArray = NDArray[np.intp]
 
 
 class RowSet(ABC):
-    """Rows in a form of our own: they have a length, and some of them can be taken."""
+    """Base class for row containers of this package: they have a length and can be indexed."""
 
     @abstractmethod
     def __len__(self) -> int:
@@ -31,7 +31,7 @@ class RowSet(ABC):
 
 @dataclass(frozen=True)
 class TrainingRows(RowSet):
-    """Some of the rows a design was fitted to, by position: nothing need be computed again."""
+    """Some of the training rows of a design, by position, so that nothing need be recomputed."""
 
     positions: IndexArray
 
@@ -43,7 +43,7 @@ class TrainingRows(RowSet):
 
 
 def check_rows(X: Any) -> Any:
-    """Return X if it has rows, which must be something that can be counted and taken from."""
+    """Return X if it is a sequence of at least one row; raise otherwise."""
     if isinstance(X, (str, bytes, dict)) or not isinstance(X, Sized):
         raise ValueError(
             f"X must be a sequence of rows (an array, a data frame, a list), got "
@@ -57,14 +57,14 @@ def check_rows(X: Any) -> Any:
 
 
 def check_items(X: Any, what: str) -> list[Any]:
-    """Return the rows of a list, a series, or a table of one column as a list.
+    """Return the rows of a list, a series, or a table with one column as a list.
 
     Parameters
     ----------
     X : sequence
         The rows.
     what : str
-        What a row is, for messages.
+        What the rows are, for error messages.
     """
     is_table = hasattr(X, "columns") or (isinstance(X, np.ndarray) and X.dtype.kind in "OUS")
     shape: tuple[int, ...] = tuple(getattr(X, "shape", ()))
@@ -79,7 +79,7 @@ def check_items(X: Any, what: str) -> list[Any]:
 
 
 def take(X: Any, rows: IndexArray) -> Any:
-    """Return some rows of X, of the same kind: an array, a frame of the same library, a list."""
+    """Return some rows of X in the same form: an array, a frame of the same library, or a list."""
     if isinstance(X, RowSet):
         return X[rows]
     if isinstance(X, (np.ndarray, list, tuple)):
@@ -93,7 +93,7 @@ def take(X: Any, rows: IndexArray) -> Any:
 
 
 def check_positions(X: Any, n_items: int, what: str) -> IndexArray:
-    """Return row numbers as an array of shape (n,)."""
+    """Return row numbers as an array of shape (n,); raise unless they lie in 0 .. n_items - 1."""
     found = np.asarray(X)
     if found.ndim == 2 and found.shape[1] == 1:
         found = found[:, 0]

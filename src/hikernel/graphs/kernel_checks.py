@@ -1,4 +1,4 @@
-"""Is it a kernel? Checks of Gram matrices and feature blocks, with errors that name the node."""
+"""Checks of Gram matrices and feature blocks, with errors that name the node."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from hikernel.engines.protocol import FloatArray, Vertex
 __all__ = ["as_kernels", "as_numbers", "check_block", "kernel_dtype"]
 
 _EXACT_ROWS = 1500
-"""Rows up to which a Gram matrix is factorised to see whether it is positive semidefinite."""
+"""Largest number of rows for which positive semidefiniteness is checked by a factorisation."""
 _LANCZOS_STEPS = 30
 _TILE = 256
-"""Rows and columns that are compared with their mirror image at a time."""
+"""Rows (and columns) of a Gram matrix that are processed at a time."""
 
 
 def as_kernels(
@@ -31,18 +31,18 @@ def as_kernels(
     *,
     name: Callable[..., str] = repr,
 ) -> dict[Vertex, DenseGram]:
-    """Return Gram matrices that are kernels, in the type that is to be kept.
+    """Check that Gram matrices are kernels, and return them in the type in which they are kept.
 
     Parameters
     ----------
     given : mapping of node to array of shape (n, n)
         The matrices.
     n : int, optional
-        Their size; that of the first by default.
+        Their number of rows; that of the first matrix by default.
     dtype : {None, "float32", "float64"}
-        The type; as given by default.
+        The type in which they are kept; None for the type they have.
     name : callable
-        A node in words, for messages.
+        Returns the name of a node, for error messages.
     """
     kept = kernel_dtype(dtype)
     found = {node: as_numbers(name(node), K) for node, K in given.items()}
@@ -70,24 +70,27 @@ def as_kernels(
 
 
 def kernel_dtype(dtype: str | None) -> np.dtype[Any] | None:
-    """Return the type in which matrices are kept; None for the one they have."""
+    """Return the type in which matrices are kept; None for the type they have."""
     if dtype not in (None, "float32", "float64"):
         raise ValueError(f'dtype must be None, "float32" or "float64", got {dtype!r}.')
     return None if dtype is None else np.dtype(dtype)
 
 
 def _as_kernel(name: str, gram: NDArray[Any], dtype: np.dtype[Any] | None) -> DenseGram:
-    """Return a matrix that is finite, symmetric and positive semidefinite, or say why it is not.
+    """Return the matrix with a nugget; raise unless it is finite, symmetric and semidefinite.
 
-    Negative eigenvalues down to 1e-8 of the trace (1e-5 where the matrix comes in float32) pass for
-    rounding, and so does as much asymmetry. What rounding may have taken from the smallest
-    eigenvalue is given back as a nugget, so that a certificate speaks of a kernel: of K + tau I,
-    where tau bounds the norm of the rounding to float32 by the largest row sum of |K| (none in
-    float64, where it is below the margins of the certificate), or is the negative eigenvalue found.
+    Negative eigenvalues of magnitude up to 1e-8 of the trace (1e-5 if the matrix is given in
+    float32) are taken for rounding errors. So is asymmetry up to the same fraction of the largest
+    entry. A nugget tau makes up for the effect of rounding on the smallest eigenvalue, so that a
+    certificate is about a kernel, K + tau I. tau is the sum of two parts:
 
-    The smallest eigenvalue is found from a Cholesky factorisation that fails, n^3 / 3 operations,
-    and above 1,500 rows by Lanczos steps, n^2 operations each: these find what is clearly
-    negative.
+    - 1.1 times the magnitude by which a negative eigenvalue exceeds the rounding error of K;
+    - if the matrix is given or kept in float32, a bound on the norm of the rounding to float32,
+      from the largest row sum of |K|. Rounding to float64 is below the margins of the certificate.
+
+    Up to 1,500 rows a Cholesky factorisation is tried (n^3 / 3 operations), and the smallest
+    eigenvalue is computed only if it fails. Above, the smallest eigenvalue is estimated by Lanczos
+    steps, n^2 operations each, which find only eigenvalues that are clearly negative.
     """
     size = max(float(np.max(gram, initial=0.0)), -float(np.min(gram, initial=0.0)))
     if not np.isfinite(size):
@@ -112,20 +115,20 @@ def _as_kernel(name: str, gram: NDArray[Any], dtype: np.dtype[Any] | None) -> De
         )
     kept = gram if dtype is None else np.ascontiguousarray(gram, dtype=dtype)
     nugget = 1.1 * max(0.0, -least - slack)
-    if kept.dtype == np.float32:
+    if np.float32 in (gram.dtype, kept.dtype):
         nugget += float(np.finfo(np.float32).eps) / 2.0 * _largest_row_sum(kept)
     return DenseGram(kept, nugget=nugget)
 
 
 def _largest_row_sum(gram: NDArray[Any]) -> float:
-    """Return max_i sum_k |K_ik|, which bounds the norm of the matrix, by chunks of rows."""
+    """Return max_i sum_k |K_ik|, a bound on the norm of K, computed in chunks of rows."""
     starts = range(0, len(gram), _TILE)
     sums = [np.sum(np.abs(gram[a : a + _TILE]), axis=1, dtype=np.float64) for a in starts]
     return float(max((np.max(part) for part in sums), default=0.0))
 
 
 def _largest_skew(gram: NDArray[Any]) -> tuple[float, int, int]:
-    """Return the largest |K_ik - K_ki| and its place, by tiles that stay in the cache."""
+    """Return the largest |K_ik - K_ki| with i and k, computed in tiles that fit in the cache."""
     worst = (0.0, 0, 0)
     starts = range(0, len(gram), _TILE)
     for a, b in itertools.combinations_with_replacement(starts, 2):
@@ -139,7 +142,7 @@ def _largest_skew(gram: NDArray[Any]) -> tuple[float, int, int]:
 
 
 def _least(gram: NDArray[Any], shift: float) -> float:
-    """Return the smallest eigenvalue where a factorisation of K + shift I fails; else zero."""
+    """Return the smallest eigenvalue of K if the factorisation of K + shift I fails, else zero."""
     system = np.array(gram, dtype=np.float64)
     system.flat[:: len(system) + 1] += shift + np.finfo(float).tiny
     with one_blas_thread():
@@ -150,9 +153,9 @@ def _least(gram: NDArray[Any], shift: float) -> float:
 
 
 def _lanczos_least(gram: NDArray[Any]) -> float:
-    """Return the smallest Ritz value of a few Lanczos steps, no less than the smallest eigenvalue.
+    """Return the smallest Ritz value of a few Lanczos steps, at least the smallest eigenvalue.
 
-    Rayleigh quotients in float64 of the Ritz vector, so that rounding cannot make it too small.
+    It is the Rayleigh quotient of the Ritz vector in float64, so rounding cannot make it too small.
     """
     n = len(gram)
     basis = np.zeros((_LANCZOS_STEPS + 1, n))
@@ -163,7 +166,7 @@ def _lanczos_least(gram: NDArray[Any]) -> float:
     for k in range(_LANCZOS_STEPS):
         image = (gram @ basis[k].astype(gram.dtype)).astype(np.float64)
         diagonal[k] = float(image @ basis[k])
-        # All earlier directions are taken out twice: rounding would bring them back.
+        # Orthogonalise twice against all earlier directions: rounding would bring them back.
         for _ in range(2):
             image -= basis[: k + 1].T @ (basis[: k + 1] @ image)
         beside[k], size = float(np.linalg.norm(image)), k + 1
@@ -176,7 +179,7 @@ def _lanczos_least(gram: NDArray[Any]) -> float:
 
 
 def as_numbers(name: str, K: Any) -> NDArray[np.floating]:
-    """Return a kernel matrix as floating point numbers: float32 stays what it is."""
+    """Return a kernel matrix as float64, or as float32 if it is given in float32."""
     if sparse.issparse(K):
         raise ValueError(f"The Gram matrix of {name} is a sparse matrix; pass K.toarray().")
     try:

@@ -1,4 +1,4 @@
-"""The kernels of a graph on training rows, and their way to new rows."""
+"""The kernels of a graph on the training rows, and predictions on new rows."""
 
 from __future__ import annotations
 
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
 __all__ = ["KernelDesign", "node_names"]
 
 _CROSS_NUMBERS = 2**23
-"""Numbers of a cross-Gram matrix that are held at a time while predicting: 64 MiB."""
+"""Entries of a cross-Gram matrix that a prediction holds at a time: 64 MiB."""
 
 
 @dataclass(frozen=True)
 class KernelDesign(Design):
-    """A :class:`~hikernel.graphs.KernelGraph` on the rows it was fitted to.
+    """A :class:`~hikernel.graphs.KernelGraph` that is fitted to training rows.
 
     Attributes
     ----------
     source : KernelGraph
         The graph.
     rows : Any
-        The n training rows, as its functions take them.
+        The n training rows, in the form that the functions of the graph take.
     store : BlockEngine
         Features and Gram matrices of these rows.
     support : ndarray of int, optional
-        The training rows that a model is fitted on; all by default.
+        Positions of the training rows that a model is fitted on; all by default.
     reader : callable, optional
-        Turns new rows of a user into what the source takes; its own ``read`` by default.
+        Turns a user's new rows into the form that the source takes; ``source.read`` by default.
     """
 
     source: KernelGraph
@@ -61,7 +61,7 @@ class KernelDesign(Design):
         return self.store.weighted(weights)
 
     def read(self, X: Any) -> Any:
-        """Return new rows as the functions of the graph take them, or a mapping of matrices."""
+        """Return new rows in the form that the graph takes; a mapping of matrices is kept as is."""
         return X if isinstance(X, Mapping) else (self.reader or self.source.read)(X)
 
     def subset(self, rows: NDArray[np.intp]) -> KernelDesign:
@@ -70,7 +70,7 @@ class KernelDesign(Design):
         return replace(self, support=support)
 
     def predict(self, nodes: Sequence[Vertex], coef: FloatArray, rows: Any) -> FloatArray:
-        """Return the sum of the nodes' functions on training rows or new ones."""
+        """Return the sum of the functions of the nodes on training rows or new rows."""
         if isinstance(rows, TrainingRows):
             return self.store.predict(nodes, coef, rows.positions, self._support)
         out = np.zeros((self._n_new(nodes, rows), *coef.shape[1:]))
@@ -80,7 +80,7 @@ class KernelDesign(Design):
         return out
 
     def features(self, nodes: Sequence[Vertex], rows: Any) -> dict[Vertex, FloatArray]:
-        """Return the feature blocks of nodes on rows; raise where one has a Gram matrix instead."""
+        """Return the feature blocks of nodes on rows; raise if one has a Gram matrix instead."""
         for node in nodes:
             if not self.store.has_block(node):
                 raise ValueError(
@@ -89,7 +89,7 @@ class KernelDesign(Design):
         return {node: self.source.block(node, rows) for node in nodes}
 
     def terms(self, nodes: Sequence[Vertex]) -> dict[str, list[Any]]:
-        """Return what can be said of each node: its name and its depth."""
+        """Return the names and depths of the nodes, by column of a table."""
         return {
             "term": node_names(nodes, self.graph.nodes),
             "depth": [self.graph.depth(node) for node in nodes],
@@ -103,7 +103,7 @@ class KernelDesign(Design):
         return self.store.width(node) if self.store.has_block(node) else len(self._support)
 
     def _add(self, out: FloatArray, node: Vertex, coef: FloatArray, new: Any) -> None:
-        """Add the function of one node on new rows."""
+        """Add the values of the function of one node on new rows to ``out``."""
         if self.store.has_block(node):
             block = check_block(node, self.source.block(node, new), len(out))
             if block.shape[1] != len(coef):
@@ -148,12 +148,12 @@ class KernelDesign(Design):
 
 
 def node_names(nodes: Sequence[Vertex], every: Sequence[Vertex]) -> list[str]:
-    """Return some nodes of a graph in words, with quotes where they may be taken for another.
+    """Return the names of some nodes: ``repr`` if ``str`` is ambiguous among all nodes, ``every``.
 
     >>> every = ["a", 1, "1", "intercept"]
     >>> node_names(["a", "1"], every), node_names([1, "intercept"], every)
     (['a', "'1'"], ['1', "'intercept'"])
     """
     counts = Counter(map(str, every))
-    counts["intercept"] += 1  # a column of effects() has that name
+    counts["intercept"] += 1  # effects() has a column of that name
     return [str(node) if counts[str(node)] < 2 else repr(node) for node in nodes]

@@ -1,7 +1,7 @@
-"""KernelGraph: any finite DAG with a kernel per node, to be given to an estimator as ``graph=``.
+"""KernelGraph: any finite DAG with a kernel per node, to be passed to an estimator as ``graph=``.
 
-A node's kernel is a function k(X, Z), a feature map, or a matrix that was computed elsewhere. What
-the user gets wrong is found here, before work starts, and named by its node.
+The kernel of a node is a function k(X, Z), a feature map, or a precomputed matrix. Invalid input is
+found here, before any optimisation starts, and the error names the node.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ class KernelGraph:
 
         (1/n) sum_i loss(y_i, f(x_i)) + (alpha/2) (sum_v d_v (sum_{w in D(v)} |f_w|^2)^1/2)^2.
 
-    A node is selected only with all its ancestors. Without edges this is multiple kernel
-    learning; with one column of features per node, and no edges, the (squared) lasso.
+    A node is selected only together with all its ancestors. Without edges this is multiple kernel
+    learning. Without edges and with one feature column per node it is the (squared) lasso.
 
     Parameters
     ----------
     edges : mapping, iterable of pairs, or networkx.DiGraph, default=()
-        Node to its list of parents; (parent, child) pairs; or a graph with edges from parent to
-        child. Nodes that it does not name have neither parents nor children.
+        A mapping from node to its list of parents, (parent, child) pairs, or a graph with edges
+        from parent to child. Nodes that do not appear in it have neither parents nor children.
     kernels : mapping of node to callable, optional
         k(X, Z) -> array of shape (len(X), len(Z)), symmetric and positive semidefinite.
     features : mapping of node to callable, list of columns, or array, optional
         phi(X) -> array of shape (len(X), r) or (len(X),); a list of names or positions of columns
-        of X; or the features of N items as an array of shape (N, r) or (N,). The kernel is that of
-        the features as they are, neither centred nor scaled.
+        of X; or the features of N items as an array of shape (N, r) or (N,). The kernel is the
+        inner product of the features as they are, neither centred nor scaled.
     grams : mapping of node to array of shape (N, N), optional
         Gram matrices of N items.
     weights : mapping of node to float, optional
@@ -52,23 +52,27 @@ class KernelGraph:
     weight_base : float, default=2.0
         Factor by which weights grow with depth.
     dtype : {None, "float32", "float64"}, default=None
-        How Gram matrices are kept: as given by default, where kernel functions give float64.
-        "float32" halves the memory and rounds the kernels to seven digits; all sums and
-        products are in float64 either way. What rounding may have taken from their smallest
-        eigenvalues is added to the diagonal, so that certificates speak of kernels.
+        Type in which Gram matrices are kept. By default ``grams`` keep their type, and matrices
+        computed by ``kernels`` are float64. "float32" halves the memory and rounds the kernels to
+        seven digits; all sums and products are in float64 either way. A small constant is added to
+        the diagonal to make up for the effect of rounding on the smallest eigenvalue, so that
+        certificates are about positive semidefinite kernels.
 
     Notes
     -----
-    Every node has exactly one of kernel, features and Gram matrix. With arrays, ``X`` is row
+    Every node has exactly one of kernel, features and Gram matrix.
+
+    If a node is given by an array (a Gram matrix or the features of N items), ``X`` holds row
     numbers: ``fit(rows, y)`` and ``predict(rows)`` with rows out of 0 .. N - 1, so that splitters
-    and cross-validation work as ever; for items that are not among the N, ``predict`` takes a
+    and cross-validation work as usual. For items that are not among the N, ``predict`` takes a
     mapping from the nodes of ``hull_`` to cross-Gram matrices of shape (n_new, n_fitted) or
-    features of shape (n_new, r). Otherwise ``X`` is whatever the functions take: an array, a data
-    frame, a list of anything.
+    features of shape (n_new, r).
+
+    Otherwise ``X`` is whatever the functions take: an array, a data frame, a list of anything.
 
     Examples
     --------
-    Two groups of columns and their interaction, which needs both:
+    Two groups of columns and their interaction, which is selected only with both groups:
 
     >>> import numpy as np
     >>> from hikernel import HKLRegressor
@@ -118,7 +122,7 @@ class KernelGraph:
         self._items = self._n_items()
 
     def __sklearn_clone__(self) -> KernelGraph:
-        """Return itself: nothing changes it, and its matrices may be large."""
+        """Return the graph itself: it is never modified, and its matrices may be large."""
         return self
 
     def __repr__(self) -> str:
@@ -127,15 +131,16 @@ class KernelGraph:
         return f"KernelGraph({self.dag.n_vertices} nodes: {counts})"
 
     def read(self, X: Any) -> Any:
-        """Return the rows of X as this graph's functions take them, or as row numbers."""
+        """Check and return X: rows for the functions of the graph, or an array of row numbers."""
         if self._items is None:
             return check_rows(X)
         return check_positions(X, self._items, "the matrices of the graph")
 
     def plan(self, n_rows: int) -> MemoryPlan:
-        """Return what a fit on some rows takes, before anything is computed.
+        """Return the memory that a fit on ``n_rows`` rows takes, without computing anything.
 
-        Feature functions are not counted: how many columns they have is known once they are called.
+        Features are counted only if they are given as arrays: the number of columns of a feature
+        function is not known before it is called.
 
         Examples
         --------
@@ -155,9 +160,9 @@ class KernelGraph:
         return MemoryPlan(kept=fresh + given, working=working, to_take=fresh + working)
 
     def fit(self, rows: Any, weights: FloatArray) -> KernelDesign:
-        """Compute what the nodes are on training rows (as ``read`` returns them).
+        """Compute the Gram matrices and features of the nodes on training rows from ``read``.
 
-        The weights of the rows change neither kernels nor features.
+        Kernels and features do not depend on the weights of the rows.
         """
         n = len(rows)
         require_memory(
@@ -229,7 +234,7 @@ class KernelGraph:
                 )
 
     def _n_items(self) -> int | None:
-        """Return how many items the matrices have; None where there are none."""
+        """Return the number of items N of the given arrays; None if no array is given."""
         sizes = {node: gram.n_rows for node, gram in self._grams.items()}
         for node, spec in self._features.items():
             if isinstance(spec, np.ndarray):
@@ -278,7 +283,7 @@ def _as_features(node: Vertex, spec: Any) -> Any:
 
 
 def _called(node: Vertex, function: Callable[..., Any], *rows: Any) -> Any:
-    """Return what a function of the user returns; what it raises gets the name of the node."""
+    """Call a function of the user; a note with the node is added to any exception it raises."""
     try:
         return function(*rows)
     except Exception as error:
@@ -289,7 +294,7 @@ def _called(node: Vertex, function: Callable[..., Any], *rows: Any) -> Any:
 def _columns(node: Vertex, listed: list[Any], X: Any) -> NDArray[Any]:
     """Return some columns of a table."""
     try:
-        # Of a frame, names come first; whole numbers that are no names are positions.
+        # In a data frame these are names if all of them are columns, and positions otherwise.
         if hasattr(X, "columns") and set(listed) <= set(X.columns):
             return np.asarray(X[listed])
         return np.asarray(X)[:, listed]

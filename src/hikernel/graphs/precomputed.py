@@ -1,7 +1,7 @@
 """PrecomputedGrid: Gram matrices per variable and level, whose products are the nodes of a grid.
 
-The matrices are read where they lie and never multiplied as a whole. What the user gets wrong is
-found here, before work starts, and named by its variable and level.
+Products of whole matrices are never stored; they are computed in parts when needed. Invalid input
+is found here, before any optimisation starts, and the error names the variable and level.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["PrecomputedDesign", "PrecomputedGrid"]
 
 
 class PrecomputedGrid:
-    """A grid of products of user Gram matrices.
+    """A grid of products of the user's Gram matrices.
 
     Variable m has levels 0 .. q_m: level 0 is the constant kernel one ("absent"), and level
     j >= 1 has the Gram matrix K_{m,j} of N items. A node v picks one level per variable, and
@@ -40,14 +40,14 @@ class PrecomputedGrid:
 
         (1/n) sum_i loss(y_i, f(x_i)) + (alpha/2) (sum_v d_v (sum_{w in D(v)} |f_w|^2)^1/2)^2,
 
-    where D(v) are the nodes that are at least as high as v in every variable. The grid is never
-    enumerated: 20 variables with 4 levels are 5^20 nodes, and the certificate speaks of all.
+    where D(v) is the set of nodes whose level is at least that of v in every variable. The grid is
+    never enumerated: 20 variables with 4 levels have 5^20 nodes, and the certificate covers all.
 
     Parameters
     ----------
     levels : sequence of sequence of array of shape (N, N)
         ``levels[m][j - 1]`` is the Gram matrix of level j of variable m: symmetric and positive
-        semidefinite. A variable has one level at least.
+        semidefinite. Every variable has at least one level.
     names : sequence of str, optional
         Names of the variables; x0, x1, ... by default.
     weight_base : float, default=2.0
@@ -55,22 +55,23 @@ class PrecomputedGrid:
     root_weight : float, default=1.0
         Weight of the constant term.
     max_order : int, optional
-        How many variables may interact; any number by default.
+        Largest number of variables that may interact; no limit by default.
     dtype : {None, "float32", "float64"}, default=None
-        How the matrices are kept: as given by default. "float32" halves the memory and rounds the
-        kernels to seven digits; all sums and products are in float64 either way.
+        Type in which the matrices are kept; as given by default. "float32" halves the memory and
+        rounds the kernels to seven digits; all sums and products are in float64 either way.
 
     Notes
     -----
-    ``X`` is row numbers: ``fit(rows, y)`` and ``predict(rows)`` with rows out of 0 .. N - 1, so
-    that splitters and cross-validation work as ever. For items that are not among the N,
+    ``X`` holds row numbers: ``fit(rows, y)`` and ``predict(rows)`` with rows out of 0 .. N - 1, so
+    that splitters and cross-validation work as usual. For items that are not among the N,
     ``predict`` takes cross-Gram matrices of shape (n_new, n_fitted) in the same nesting as
     ``levels``, with None for variables and levels that are not in ``hull_``.
 
-    Levels should add what lower levels lack (the parts of a decomposition of one kernel, or
-    kernels of growing resolution), and their entries should be of order one: the weights compare
-    them. The certificate takes the matrices for kernels; eigenvalues that are negative by less than
-    1e-8 of the trace (1e-5 in float32) pass for rounding.
+    A level should add what lower levels lack (the levels may be the parts of a decomposition of one
+    kernel, or kernels of growing resolution). The entries of the matrices should be of order one,
+    since the matrices are not rescaled and the weights compare them as they are. The certificate
+    assumes that the matrices are positive semidefinite; negative eigenvalues of magnitude up to
+    1e-8 of the trace (1e-5 in float32) are taken for rounding errors.
 
     Examples
     --------
@@ -129,7 +130,7 @@ class PrecomputedGrid:
         )
 
     def __sklearn_clone__(self) -> PrecomputedGrid:
-        """Return itself: nothing changes it, and its matrices may be large."""
+        """Return the grid itself: it is never modified, and its matrices may be large."""
         return self
 
     def __repr__(self) -> str:
@@ -143,13 +144,13 @@ class PrecomputedGrid:
         return check_positions(X, self._items, "the matrices of the grid")
 
     def plan(self, n_rows: int) -> MemoryPlan:
-        """Return what a fit on some rows takes besides the matrices that were given."""
+        """Return the memory that a fit on ``n_rows`` rows takes; ``kept`` is the given matrices."""
         kept = sum(gram.nbytes for gram in self._grams.values())
         working = 8 * WORKING_COPIES * n_rows**2
         return MemoryPlan(kept=kept, working=working, to_take=working)
 
     def fit(self, rows: NDArray[np.intp], weights: FloatArray) -> PrecomputedDesign:
-        """Lay out training rows (as ``read`` returns them)."""
+        """Restrict the matrices to the training rows, as returned by ``read``."""
         n = len(rows)
         require_memory(
             self.plan(n).to_take // 8,
@@ -167,24 +168,24 @@ class PrecomputedGrid:
         return self._grams[pair]
 
     def level_name(self, pair: tuple[int, int]) -> str:
-        """Return a variable and level in words, for messages."""
+        """Return the name of a variable and level, for error messages."""
         return f"{self.names[pair[0]]} level {pair[1]}"
 
 
 @dataclass(frozen=True)
 class PrecomputedDesign(Design):
-    """A :class:`~hikernel.graphs.PrecomputedGrid` on the rows it was fitted to.
+    """A :class:`~hikernel.graphs.PrecomputedGrid` that is fitted to training rows.
 
     Attributes
     ----------
     source : PrecomputedGrid
         The matrices.
     rows : ndarray of int of shape (n,)
-        The training rows, by their number in the matrices.
+        The training rows, as row numbers of the matrices.
     store : GramGridEngine
-        The rows, of equal weights.
+        Engine over the training rows, with equal weights.
     support : ndarray of int, optional
-        The training rows that a model is fitted on; all by default.
+        Positions of the training rows that a model is fitted on; all by default.
     """
 
     source: PrecomputedGrid
@@ -211,7 +212,7 @@ class PrecomputedDesign(Design):
         return replace(self, support=support)
 
     def predict(self, nodes: Sequence[Node], coef: FloatArray, rows: Any) -> FloatArray:
-        """Return the sum of the nodes' functions on training rows or new ones.
+        """Return the sum of the functions of the nodes on training rows or new rows.
 
         Parameters
         ----------
@@ -242,7 +243,7 @@ class PrecomputedDesign(Design):
         return out
 
     def terms(self, nodes: Sequence[Node]) -> dict[str, list[Any]]:
-        """Return what can be said of each term, by column of a frame: term, order, degree."""
+        """Return the names, orders and degrees of the terms, by column of a table."""
         return {
             "term": term_names(nodes, self.source.names),
             "order": [node_order(node) for node in nodes],
@@ -252,7 +253,7 @@ class PrecomputedDesign(Design):
     def _cross_grams(
         self, X: Any, wanted: Sequence[tuple[int, int]], n_fitted: int
     ) -> tuple[dict[tuple[int, int], DenseGram], int]:
-        """Return the matrices that are needed, and how many rows they have."""
+        """Return the matrices that are needed, by (variable, level), and their number of rows."""
         given = self._by_pair(X)
         if not given:
             raise ValueError("X has no matrices; give those of the variables and levels in hull_.")
@@ -276,7 +277,7 @@ class PrecomputedDesign(Design):
         return {pair: DenseGram(given[pair]) for pair in wanted}, n_new
 
     def _by_pair(self, X: Any) -> dict[tuple[int, int], NDArray[Any]]:
-        """Return the matrices that are not None, by variable and level."""
+        """Return the matrices that are not None, by (variable, level)."""
         names = self.source.names
         if len(X) != len(names):
             raise ValueError(
@@ -299,7 +300,7 @@ class PrecomputedDesign(Design):
 
 
 def is_nested(X: Any) -> bool:
-    """Whether X is a list by variable of lists by level of matrices, and not row numbers.
+    """Return whether X is a nested list of matrices (variables, then levels), not row numbers.
 
     >>> is_nested([[np.ones((2, 3)), None], None]), is_nested([[0], [1]]), is_nested([4, 2])
     (True, False, False)
@@ -322,7 +323,7 @@ def _numbers(name: str, cross: Any) -> NDArray[Any]:
 
 
 def _listed(levels: Any) -> list[list[Any]]:
-    """Return the levels as lists, or say how they are to be nested."""
+    """Return the levels as nested lists; raise if they are nested in another way."""
     nested = isinstance(levels, Iterable) and not isinstance(levels, (str, bytes, dict))
     listed = list(levels) if nested else []
     if not listed:

@@ -1,7 +1,7 @@
-"""Pyramid match: point clouds compared by histograms over finer and finer cells.
+"""Pyramid match kernels: point clouds compared by histograms over finer and finer cells.
 
 Level l cuts every side of the box of the training points into 2^l parts. The levels form a chain
-from coarse to fine. Cells are never enumerated: a cloud is the list of cells that its points hit.
+from coarse to fine. Cells are never enumerated: only cells that contain a point are stored.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from hikernel.graphs.sparse_counts import inner_products
 
 __all__ = ["PyramidMatch"]
 
-# Cell numbers are exact in floating point up to 2^53; a few bits are left for points outside.
+# Cell numbers are exact in float64 up to 2^53; a few bits are left for points outside the box.
 _DEEPEST = 48
 
 
@@ -27,26 +27,26 @@ class PyramidMatch:
     """K_l(x, z) = sum over the cells of level l of min(count in x, count in z), l = 0 .. depth.
 
     Every K_l is an inner product: the t-th point of a cloud in a cell is the feature (cell, t),
-    and the least of two counts is the number of features that both clouds have.
+    and the smaller of two counts is the number of features that both clouds have.
 
     Parameters
     ----------
     depth : int
-        The finest level; its cells have 2^-depth of the sides of the box.
+        The finest level; the sides of its cells are 2^-depth times those of the box.
     normalize : bool
-        Divide by sqrt(K_l(x, x) K_l(z, z)), which is the root of the product of the numbers of
-        points. The default: otherwise large clouds have large kernels at every level, and the
-        number of points, not where they lie, is what a model sees first. Set it to False where
-        the number of points should count. An empty cloud has kernel 0 with all others.
+        Whether to divide by sqrt(K_l(x, x) K_l(z, z)), the root of the product of the numbers of
+        points. By default this is done: otherwise large clouds have large kernels at every level,
+        and the number of points outweighs their positions. Set it to False if the number of points
+        should matter. The kernel of an empty cloud with any cloud is 0.
 
     Notes
     -----
-    The box is that of all training points, coordinate by coordinate, so units do not matter. A
-    cell holds its lower faces; the last cell holds the upper face of the box too. The grid goes
-    on beyond the box: a new point outside lies in a cell of its own there and matches only new
-    points next to it. It is not moved to the border. A coordinate that is constant in training
-    gets the longest side of the others (1 without others), with the constant at one third of it:
-    no cell of any level ends there, so that rounding does not decide where a point belongs.
+    The box is the range of each coordinate over all training points, so units do not matter. A
+    cell contains its lower faces; the last cell also contains the upper face of the box. The cells
+    continue beyond the box: a new point outside is not moved to the border, and it matches only
+    points in the same outside cell. A coordinate that is constant in training gets the longest
+    side of the other coordinates (1 if all are constant), with the constant at one third of it.
+    No cell of any level ends there, so rounding does not decide to which cell a point belongs.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class PyramidMatch:
         return self
 
     def kernel(self, level: int) -> Callable[[Sequence[Any], Sequence[Any]], FloatArray]:
-        """Return the function (X, Z) -> K_l, shape (len(X), len(Z)), of one level."""
+        """Return the kernel of one level, a function (X, Z) -> K_l of shape (len(X), len(Z))."""
         if level not in range(self.depth + 1):
             raise ValueError(f"level must be one of 0 to {self.depth}, got {level!r}.")
         return partial(self._one_level, level)
@@ -102,13 +102,13 @@ class PyramidMatch:
         return self._intersect(level, self._units(X), self._units(Z))
 
     def _units(self, clouds: Sequence[Any]) -> tuple[FloatArray, NDArray[np.intp]]:
-        """Return all points in units of the box, and how many belong to every cloud."""
+        """Return all points in units of the box, and the number of points of each cloud."""
         if not hasattr(self, "low_"):
             raise ValueError("Call fit with the training clouds first; it finds the box.")
         points, sizes = _stack(clouds, len(self.low_))
         with np.errstate(over="ignore"):
             units = (points - self.low_) / self.side_
-        # Rounding must not lift a point of the box out of it.
+        # Rounding must not move a point of the box out of it.
         inside = (points >= self.low_) & (points <= self.high_)
         units[inside] = np.clip(units[inside], 0.0, np.nextafter(1.0, 0.0))
         return units, sizes
@@ -133,7 +133,7 @@ class PyramidMatch:
 
 
 def _number_rows(rows: NDArray[Any]) -> NDArray[np.intp]:
-    """Return a number for every row of a matrix, the same for equal rows."""
+    """Return a number for every row of a matrix; equal rows have the same number."""
     order = np.lexsort(rows.T[::-1]) if rows.shape[1] else np.arange(len(rows))
     ordered = rows[order]
     new = np.zeros(len(rows), dtype=np.intp)
@@ -144,7 +144,7 @@ def _number_rows(rows: NDArray[Any]) -> NDArray[np.intp]:
 
 
 def _turn_in_group(cell: NDArray[np.intp], cloud: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Return for every point how many of its cloud came before it in its cell."""
+    """Return for every point the number of earlier points of its cloud in the same cell."""
     group = _number_rows(np.column_stack([cell, cloud]))
     order = np.argsort(group, kind="stable")
     sizes = np.bincount(group)
@@ -154,7 +154,7 @@ def _turn_in_group(cell: NDArray[np.intp], cloud: NDArray[np.intp]) -> NDArray[n
 
 
 def _stack(clouds: Sequence[Any], dim: int | None) -> tuple[FloatArray, NDArray[np.intp]]:
-    """Return the points of all clouds below each other, and how many each has."""
+    """Return the points of all clouds in one array, and the number of points of each cloud."""
     arrays: list[FloatArray] = []
     for i, cloud in enumerate(clouds):
         try:

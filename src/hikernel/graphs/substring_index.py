@@ -1,8 +1,8 @@
-"""Substrings of the training strings as a graph, built level by level where a search looks.
+"""The graph of the substrings of the training strings, built length by length when needed.
 
-A node is a string of 1 to k letters, its parents are the string without its last and without its
-first letter, its feature is how often it occurs. Only what occurs is ever looked at: a node that
-does not occur has score zero, and so has everything that contains it.
+A node is a string of 1 to k letters. Its parents are the string without its last letter and the
+string without its first. Its feature is the number of its occurrences. Only strings that occur are
+ever visited: a node that does not occur has score zero, and so has every string that contains it.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from hikernel.engines.features import by_output, rounding_margin
 from hikernel.engines.protocol import FloatArray
+from hikernel.graphs.grid import WEIGHT_RANGE
 from hikernel.graphs.interface import Exploration
 
 __all__ = ["SubstringIndex"]
@@ -24,21 +25,22 @@ IntArray = NDArray[np.int32] | NDArray[np.int64]
 
 _EPS = float(np.finfo(np.float64).eps)
 
-# With weights in the range of the grid's, squares of sums stay in that of floating point numbers.
-_SMALLEST, _LARGEST, _LARGEST_DUAL = 1e-30, 1e30, 1e100
+_LARGEST_DUAL = 1e100
+"""Limit on dual variables: squares of their sums must not overflow."""
 
 
 @dataclass(frozen=True)
 class _Level:
     """The substrings of one length, numbered in alphabetical order.
 
-    ``names[p]`` is the number of the substring at position p of the text, or -1 where none is
-    kept. ``rows`` and ``counts`` list the rows of every substring, ascending and without
-    repetition: those of number j lie between ``starts[j]`` and ``starts[j + 1]``.
+    ``names[p]`` is the number of the substring that starts at position p of the text, or -1 if none
+    is kept there. ``rows[starts[j]:starts[j + 1]]`` are the rows that contain substring j, in
+    ascending order and without repetition. The same slice of ``counts`` holds its number of
+    occurrences in each of these rows.
     """
 
     names: IntArray
-    first: IntArray  # the position of the first occurrence, which spells the substring
+    first: IntArray  # position of the first occurrence, where the substring can be read
     keys: NDArray[np.int64]  # number of the prefix * alphabet + last letter, ascending
     suffixes: IntArray  # number of the substring without its first letter
     starts: NDArray[np.intp]
@@ -59,7 +61,7 @@ class SubstringIndex:
     """Phi_s(x) = number of occurrences of s in x, for all strings s of 1 to k letters.
 
     Occurrences may overlap. The graph has A^1 + ... + A^k nodes over an alphabet of A letters;
-    those that do not occur in the training strings are never touched.
+    those that do not occur in the training strings are never visited.
 
     Parameters
     ----------
@@ -68,23 +70,24 @@ class SubstringIndex:
     max_length : int
         k, the length of the longest node.
     binary : bool
-        Whether s occurs, 0 or 1, instead of how often.
+        Whether Phi_s(x) is 1 if s occurs in x and 0 if not, instead of the number of occurrences.
     memory : int
-        Bytes that may be kept between calls, beyond the letters themselves.
+        Bytes of the index that may be kept between calls; the text itself is not counted.
 
     Notes
     -----
-    All substrings of one length are found together: the length l + 1 is that of length l and one
-    more letter, so that one sort of the positions names them, and their scores are one sum over
-    the positions. A length takes 12 to 36 bytes a letter of the training strings, 36 where all
-    its substrings differ. It is kept while ``memory`` holds that worst case; the first always
-    is. Longer ones are built for one exploration, from the length before and for open nodes only.
+    All substrings of one length form a level and are processed together. A substring of length
+    l + 1 is one of length l and one more letter, so one sort of the positions numbers them, and
+    their scores are one sum over the positions. A level takes 12 to 36 bytes per letter of the
+    training strings, 36 if all its substrings differ. The first level is always kept, the next
+    ones while ``memory`` has room for that worst case. Longer ones are built anew in each
+    exploration, from the level before and for open nodes only.
 
     Examples
     --------
     >>> index = SubstringIndex(["ABABA", "BB"], max_length=3)
-    >>> index.column("ABA").tolist(), index.children("AB")
-    ([2.0, 0.0], ['ABA', 'BAB'])
+    >>> index.column("ABA").tolist(), index.ancestors("ABA")
+    ([2.0, 0.0], ['A', 'B', 'AB', 'BA', 'ABA'])
     >>> index.n_vertices
     14
     """
@@ -106,7 +109,7 @@ class SubstringIndex:
         self.binary = bool(binary)
         self.memory = memory
         self.n_rows = len(strings)
-        # A separator behind every string: no substring runs over the end of its row.
+        # A separator after every string: no substring extends beyond the end of its row.
         self._text = "".join(string + "\n" for string in strings)
         lengths = np.array([len(string) + 1 for string in strings])
         points = np.frombuffer(self._text.encode("utf-32-le", "surrogatepass"), dtype="<u4")
@@ -117,7 +120,7 @@ class SubstringIndex:
             raise ValueError("All strings are empty; there is no substring to learn from.")
         self.alphabet: tuple[str, ...] = tuple(map(chr, letters.tolist()))
         self._code = {letter: code for code, letter in enumerate(self.alphabet)}
-        # 32 bits are half the memory and a faster sort; a text of 2 GB needs 64.
+        # 32 bits take half the memory and sort faster; a text of 2^31 letters needs 64 bits.
         self._dtype = np.dtype(np.int32 if len(points) < 2**31 else np.int64)
         self._codes = np.full(len(points), -1, dtype=self._dtype)
         self._codes[is_letter] = codes
@@ -137,32 +140,15 @@ class SubstringIndex:
             and all(letter in self._code for letter in node)
         )
 
-    def parents(self, node: str) -> list[str]:
-        """Return the node without its last letter and without its first, where they differ."""
-        self._check_node(node)
-        return list(dict.fromkeys([node[:-1], node[1:]])) if len(node) > 1 else []
-
-    def children(self, node: str) -> list[str]:
-        """Return the strings of one more letter that contain the node and occur, sorted."""
-        self._check_node(node)
-        if len(node) == self.max_length:
-            return []
-        at = self._occurrences(node)
-        after = np.unique(self._codes[at + len(node)])
-        before = np.unique(self._codes[at - 1])  # before the first letter: the last separator
-        found = {node + self.alphabet[c] for c in after if c >= 0}
-        found.update(self.alphabet[c] + node for c in before if c >= 0)
-        return sorted(found)
-
     def ancestors(self, node: str) -> list[str]:
-        """Return A(v), all substrings of the node, itself included, shortest first."""
+        """Return A(v), all substrings of the node including itself, shortest first."""
         self._check_node(node)
         size = len(node)
         pieces = [node[i : i + m] for m in range(1, size + 1) for i in range(size - m + 1)]
         return list(dict.fromkeys(pieces))
 
     def column(self, node: str) -> FloatArray:
-        """Return how often the node occurs in every training string, shape (n,)."""
+        """Return the feature of the node on the training strings, shape (n,)."""
         self._check_node(node)
         out = np.zeros(self.n_rows)
         if len(node) <= len(self._levels):
@@ -176,16 +162,16 @@ class SubstringIndex:
         return np.minimum(out, 1.0) if self.binary else out
 
     def count(self, node: str, strings: Sequence[str]) -> FloatArray:
-        """Return how often the node occurs in new strings, shape (n_new,).
+        """Return the feature of the node on new strings, shape (n_new,).
 
-        The node need not occur in the training strings, nor its letters.
+        Neither the node nor its letters need to occur in the training strings.
         """
         if not isinstance(node, str) or not node:
             raise ValueError(f"A node is a string of at least one letter, got {node!r}.")
         strings = _check_strings(strings)
         if self.binary:
             return np.array([node in string for string in strings], dtype=np.float64)
-        # Occurrences overlap only where an end of the node is also its beginning.
+        # Occurrences can overlap only if a proper suffix of the node is also a prefix of it.
         if not any(node.startswith(node[i:]) for i in range(1, len(node))):
             return np.array([string.count(node) for string in strings], dtype=np.float64)
         return np.array([_count_overlapping(node, string) for string in strings], dtype=np.float64)
@@ -200,10 +186,10 @@ class SubstringIndex:
     ) -> Exploration:
         """Return all s with |a_s|^2 / d_s^2 above a threshold, a_s = sum_i alpha_i Phi_s(x_i).
 
-        Counts only fall as a string grows, so a strict superstring w of s has |a_w| of at most
-        the larger of the positive and the negative part of a_s: (sum_i |alpha_i| Phi_s(x_i) +
-        |a_s|) / 2. Over the least weight of a longer string this closes whole branches, and a
-        node is visited only where none of its parents closed.
+        Counts never increase as a string grows. So for a strict superstring w of s, |a_w| is at
+        most the larger of the positive and the negative part of a_s: (sum_i |alpha_i| Phi_s(x_i) +
+        |a_s|) / 2. If this bound, divided by the smallest weight of a longer string and squared, is
+        at most the threshold, s is closed. A node is visited only if none of its parents is closed.
 
         Parameters
         ----------
@@ -212,10 +198,10 @@ class SubstringIndex:
         threshold : float
             At least 0.
         weights : sequence of float
-            ``weights[l - 1]`` is d of the strings of length l; max_length of them.
+            ``weights[l - 1]`` is d of the strings of length l, for l = 1 .. max_length.
         max_nodes : int, optional
-            Stop before a length that would bring the nodes explored above this number. The
-            bounds of what is left open then stand in ``rest``.
+            Stop before a length that would bring the number of explored nodes above this limit.
+            ``rest`` then includes the bounds of the nodes that are still open.
 
         Returns
         -------
@@ -254,7 +240,7 @@ class SubstringIndex:
     def _squares(
         self, level: _Level, nodes: NDArray[np.intp], outputs: list[FloatArray]
     ) -> tuple[FloatArray, FloatArray]:
-        """Return |a_s|^2 and the bound on |a_w|^2 of longer strings, both rounded up."""
+        """Return |a_s|^2 and the bound on |a_w|^2 of superstrings w, both rounded up."""
         if len(nodes) == 0:
             return np.zeros(0), np.zeros(0)
         sizes = np.diff(level.starts)[nodes]
@@ -275,7 +261,7 @@ class SubstringIndex:
         return score * up, bound * up
 
     def _next(self, level: _Level, length: int, is_open: NDArray[np.bool_]) -> _Level:
-        """Return the substrings of one more letter: all of them, or below open nodes only."""
+        """Return the next level: complete if it is kept, else only the part below open nodes."""
         if length < len(self._levels):
             return self._levels[length]
         kept = sum(known.n_bytes for known in self._levels)
@@ -296,7 +282,7 @@ class SubstringIndex:
     def _name(
         self, at: NDArray[np.intp], keys: NDArray[np.int64], shorter: IntArray | None
     ) -> _Level:
-        """Return the level whose substrings start at some positions and are told by their keys."""
+        """Return the level of the substrings that start at ``at``; equal ones have equal keys."""
         order = np.argsort(keys, kind="stable")
         at, keys = at[order], keys[order]
         rows = self._row[at]
@@ -319,7 +305,7 @@ class SubstringIndex:
         )
 
     def _find(self, node: str) -> int | None:
-        """Return the number of a node in its level, which must be kept; None where it is not."""
+        """Return the number of a node in its level, which must be kept; None if it is not there."""
         number = 0
         for letter, level in zip(node, self._levels, strict=False):
             key = number * len(self.alphabet) + self._code[letter]
@@ -329,7 +315,7 @@ class SubstringIndex:
         return number
 
     def _occurrences(self, node: str) -> NDArray[np.intp]:
-        """Return the positions of a node, from those of its longest prefix in a level kept."""
+        """Return the positions of a node, from those of its longest prefix in a kept level."""
         known = min(len(node), len(self._levels))
         number = self._find(node[:known])
         if number is None:
@@ -360,16 +346,17 @@ class SubstringIndex:
         if not threshold >= 0.0:
             raise ValueError(f"threshold must be at least 0, got {threshold!r}.")
         d = [float(weight) for weight in weights]
-        if len(d) != self.max_length or not all(_SMALLEST <= x <= _LARGEST for x in d):
+        low, high = WEIGHT_RANGE
+        if len(d) != self.max_length or not all(low <= x <= high for x in d):
             raise ValueError(
-                f"weights must be {self.max_length} numbers between {_SMALLEST:g} and "
-                f"{_LARGEST:g}, one for each length, got {weights!r}."
+                f"weights must be {self.max_length} numbers between {low:g} and {high:g}, one for "
+                f"each length, got {weights!r}."
             )
         return [np.ascontiguousarray(column) for column in by_output(dual_coef).T], d
 
 
 def _check_strings(strings: Any) -> list[str]:
-    """Return the strings as a list, or say what is wrong with them."""
+    """Return the strings as a list; raise unless there is at least one and all are strings."""
     if isinstance(strings, (str, bytes)):
         raise ValueError(
             "strings must be a sequence of strings, got a single one; put it in a list."

@@ -1,8 +1,9 @@
 """The graph of all substrings up to a length: a parent is contained in its children.
 
-f(x) = b + sum_s beta_s (number of occurrences of s in x). A string of k letters has some k^2 / 2
-ancestors, all its substrings; the graph has alphabet^k nodes and is never enumerated: nodes that
-cannot matter are closed by branch and bound (``substring_index``), so the certificate is exact.
+The model is f(x) = b + sum_s beta_s (number of occurrences of s in x). The ancestors of a string of
+k letters are all its substrings, about k^2 / 2. The graph has about alphabet^k nodes and is never
+enumerated: branch and bound (``substring_index``) prunes nodes that cannot matter, so the
+certificate is exact.
 """
 
 from __future__ import annotations
@@ -24,18 +25,19 @@ __all__ = ["FittedSubstrings", "SubstringDesign", "SubstringGraph"]
 
 
 class SubstringGraph:
-    """All substrings up to a length, as a graph for ``graph=``.
+    """All substrings up to a length, as a graph to be passed to an estimator as ``graph=``.
 
     Parameters
     ----------
     max_length : int
-        Letters of the longest substring.
+        Number of letters of the longest substring.
     binary : bool, default=False
-        Whether a feature is 0 or 1 (occurs or not) instead of the number of occurrences, which
-        may overlap.
+        Whether a feature is 1 if the substring occurs and 0 if not. By default it is the number of
+        occurrences, which may overlap.
     weight_base : float, default=2.0
-        d of a substring of l letters is weight_base^(l - 1). Long substrings are rare and
-        their counts vary less, which penalises them already; values near 1 let them in.
+        A substring of l letters has weight d = weight_base^(l - 1). Long substrings are rare and
+        their counts vary less, which already penalises them. With values near 1 they are selected
+        more easily.
 
     Examples
     --------
@@ -63,7 +65,7 @@ class SubstringGraph:
         self.weight_base = check_weight_base(weight_base, self.max_length - 1)
 
     def __sklearn_clone__(self) -> SubstringGraph:
-        """Return itself: nothing changes it."""
+        """Return the graph itself: it is never modified."""
         return self
 
     def __repr__(self) -> str:
@@ -95,9 +97,9 @@ class FittedSubstrings:
     Parameters
     ----------
     index : SubstringIndex
-        Their substrings.
+        Index of the substrings of the training strings.
     weight_base : float
-        d of l letters is weight_base^(l - 1).
+        A substring of l letters has weight d = weight_base^(l - 1).
     """
 
     searches = ("explicit",)
@@ -112,11 +114,11 @@ class FittedSubstrings:
         return self.index.n_vertices
 
     def depth(self, node: str) -> int:
-        """Return the number of letters but one."""
+        """Return the number of letters minus one."""
         return len(node) - 1
 
     def sort_key(self, node: str) -> tuple[int, str]:
-        """Return length and letters."""
+        """Return (length, node): shorter strings first, then alphabetical order."""
         return len(node), node
 
     def weight(self, node: str) -> float:
@@ -142,15 +144,19 @@ class FittedSubstrings:
         threshold: float,
         max_nodes: int | None = None,
     ) -> Exploration:
-        """Return the nodes above a threshold and a bound on all others, by branch and bound."""
+        """Return the nodes with |a_w|^2 / d_w^2 above a threshold, and a bound on all others.
+
+        By branch and bound, see ``SubstringIndex.explore``.
+        """
         every = np.zeros((self.index.n_rows, *dual_coef.shape[1:]))
         every[engine.rows] = dual_coef
         return self.index.explore(every, threshold, self._by_length, max_nodes=max_nodes)
 
     def strongest(self, engine: ColumnEngine, dual_coef: FloatArray) -> str:
-        """Return the node with the largest |a_w| over the weight of its ancestors, nearly.
+        """Return a node with a large |a_w| / (sum of d over its ancestors), to start a search.
 
-        Of the nodes within a factor of 100 of the best letter: a start, which need not be best.
+        It is the best of the nodes whose score |a_w|^2 / d_w^2 is above 1/100 of that of the best
+        letter. It need not be the best of all nodes.
         """
         letters = list(self.index.alphabet)
         best = float(np.max(engine.score_squares(letters, dual_coef) / self.weights(letters) ** 2))
@@ -166,18 +172,18 @@ class FittedSubstrings:
         return max(nodes, key=strength)
 
     def n_scored(self, engine: ColumnEngine) -> int:
-        """Return the number of nodes, more than which are never scored together."""
+        """Return the number of nodes, an upper bound on how many are scored together."""
         return self.n_vertices
 
 
 @dataclass(frozen=True)
 class SubstringDesign(Design):
-    """Substrings of training strings, and their counts in new ones.
+    """A :class:`~hikernel.graphs.SubstringGraph` that is fitted to training strings.
 
     Attributes
     ----------
     source : SubstringGraph
-        What was asked for.
+        The graph that the user gave.
     substrings : FittedSubstrings
         The graph over the alphabet of the training strings.
     """
@@ -211,7 +217,7 @@ class SubstringDesign(Design):
         return out
 
     def terms(self, nodes: Sequence[str]) -> dict[str, list[Any]]:
-        """Return the substrings and their depth."""
-        # A column of effects() is called "intercept".
+        """Return the substrings and their depths, by column of a table."""
+        # effects() has a column "intercept" of its own.
         words = [repr(node) if node == "intercept" else node for node in nodes]
         return {"term": words, "depth": [self.graph.depth(node) for node in nodes]}

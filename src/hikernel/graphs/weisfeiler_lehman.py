@@ -1,7 +1,8 @@
-"""Weisfeiler-Lehman: labelled graphs compared by what their vertices see h steps around them.
+"""Weisfeiler-Lehman kernels: labelled graphs compared by the neighbourhoods of their vertices.
 
-The label of depth 0 is the vertex's own; that of depth h + 1 is the label of depth h with the
-multiset of those of the neighbours. The depths form a chain from shallow to deep.
+The label of depth 0 of a vertex is its own label. Its label of depth h + 1 is its label of depth h
+together with the multiset of its neighbours' labels of depth h. The depths form a chain from
+shallow to deep.
 """
 
 from __future__ import annotations
@@ -32,30 +33,31 @@ class _Graph:
 class WeisfeilerLehman:
     """K_h(G, H) = number of pairs of vertices, one of each graph, with the same label of depth h.
 
-    Two vertices have the same label of depth h when h rounds of refinement do not tell them
-    apart: nothing is hashed into a fixed range, so different patterns never meet. Every call
-    numbers the patterns of the graphs it is given; the kernel of two graphs does not depend on
-    the others, nor on earlier calls.
+    Two vertices have the same label of depth h if h rounds of refinement do not distinguish them.
+    Labels are not hashed into a fixed range, so different patterns never collide. Every call
+    numbers the patterns of its own graphs: the kernel of two graphs depends neither on the other
+    graphs nor on earlier calls.
 
     Parameters
     ----------
     depth : int
         The largest h.
     normalize : bool
-        Divide by sqrt(K_h(G, G) K_h(H, H)). The default: otherwise pairs grow with the product
-        of the numbers of vertices, and size is what a model sees first. Set it to False where
-        counts of patterns should add up. A graph without vertices has kernel 0 with all others.
+        Whether to divide by sqrt(K_h(G, G) K_h(H, H)). By default this is done: otherwise the
+        number of pairs grows with the product of the numbers of vertices, and the size of a graph
+        outweighs its structure. Set it to False if counts of patterns should add up. The kernel of
+        a graph without vertices with any graph is 0.
     label : str
         Name of the attribute with the label, for networkx graphs.
     degree_labels : bool
-        Whether a vertex without label (None) is labelled by its degree, which equals no label
-        that was given. Otherwise it is refused.
+        Whether a vertex without a label (None) gets its degree as label, which differs from all
+        given labels. If False, such a vertex is an error.
 
     Notes
     -----
-    A graph is a pair (labels, edges), labels any hashable values and edges pairs (i, j) of
-    positions in labels, or an undirected networkx graph. Edges have no direction and count once
-    however often they are given; a loop makes a vertex its own neighbour.
+    A graph is a pair (labels, edges) or an undirected networkx graph. Labels are any hashable
+    values, and edges are pairs (i, j) of positions in labels. Edges have no direction, and repeated
+    edges count once. A loop makes a vertex its own neighbour.
 
     Examples
     --------
@@ -83,13 +85,13 @@ class WeisfeilerLehman:
         self.degree_labels = bool(degree_labels)
 
     def kernel(self, h: int) -> Callable[[Sequence[Any], Sequence[Any]], FloatArray]:
-        """Return the function (G, H) -> K_h, shape (len(G), len(H)), of one depth."""
+        """Return the kernel of one depth, a function (G, H) -> K_h of shape (len(G), len(H))."""
         if h not in range(self.depth + 1):
             raise ValueError(f"h must be one of 0 to {self.depth}, got {h!r}.")
         return partial(self._one_depth, h)
 
     def grams(self, G: Sequence[Any], H: Sequence[Any]) -> FloatArray:
-        """Return K_0 .. K_depth, shape (depth + 1, len(G), len(H)), labelling only once."""
+        """Return K_0 .. K_depth, shape (depth + 1, len(G), len(H)); labels are computed once."""
         return np.stack([self._products(*sides) for sides in self._refine(self.depth, G, H)])
 
     def _one_depth(self, h: int, G: Sequence[Any], H: Sequence[Any]) -> FloatArray:
@@ -106,9 +108,9 @@ class WeisfeilerLehman:
     ) -> Iterable[tuple[list[list[int]], list[list[int]]]]:
         """Yield the labels of all vertices of G and of H as numbers, for the depths 0 .. depth.
 
-        Graphs in both lists, as in a training Gram matrix, are labelled once.
+        A graph that is in both lists, as in a training Gram matrix, is labelled once.
         """
-        G, H = list(G), list(H)  # keeps the graphs alive, so that an id is that of one graph
+        G, H = list(G), list(H)  # keeps the graphs alive, so that their ids are unique
         if not G or not H:
             raise ValueError("A list of graphs is empty; at least one graph is needed.")
         graphs: dict[int, _Graph] = {}
@@ -121,7 +123,7 @@ class WeisfeilerLehman:
             labels[key] = [numbers.setdefault(own, len(numbers)) for own in graph.labels]
         for h in range(depth + 1):
             if h > 0:
-                # A new dictionary: numbers are those of one depth, patterns refer to the last.
+                # Every depth has its own numbers; patterns refer to those of the previous depth.
                 numbers = {}
                 labels = {
                     key: _one_step(graph, labels[key], numbers) for key, graph in graphs.items()
@@ -129,7 +131,7 @@ class WeisfeilerLehman:
             yield [labels[id(graph)] for graph in G], [labels[id(graph)] for graph in H]
 
     def _read(self, graph: Any, i: int) -> _Graph:
-        """Return the labels and neighbours of graph number i in either of the two forms."""
+        """Return the labels and neighbours of graph number i, given in either of the two forms."""
         if hasattr(graph, "nodes") and hasattr(graph, "edges"):
             if graph.is_directed():
                 raise ValueError(f"Graph {i} is directed; call its to_undirected() first.")
@@ -151,7 +153,7 @@ class WeisfeilerLehman:
         return _Graph(own, neighbours)
 
     def _own(self, label: Any, degree: int, i: int) -> Hashable:
-        """Return what tells the vertex at depth 0, of a kind that no other label has."""
+        """Return the label of depth 0, tagged so that degrees differ from given labels."""
         if label is None:
             if not self.degree_labels:
                 raise ValueError(
@@ -177,7 +179,7 @@ def _neighbours(size: int, edges: list[tuple[int, int]], i: int) -> list[list[in
 
 
 def _one_step(graph: _Graph, labels: list[int], numbers: dict[Any, int]) -> list[int]:
-    """Return the labels one deeper: a number for every (own, sorted neighbours)."""
+    """Return the labels of the next depth: a number for every (own label, neighbours' labels)."""
     out = []
     for own, around in zip(labels, graph.neighbours, strict=True):
         pattern = (own, *sorted([labels[v] for v in around]))
@@ -186,9 +188,9 @@ def _one_step(graph: _Graph, labels: list[int], numbers: dict[Any, int]) -> list
 
 
 def _counts(labels: list[list[int]]) -> sparse.csr_array:
-    """Return how often every graph has every label, shape (n_graphs, n_labels)."""
+    """Return the number of vertices of each graph with each label, shape (n_graphs, n_labels)."""
     rows = np.repeat(np.arange(len(labels)), [len(of_graph) for of_graph in labels])
     flat = np.array([x for of_graph in labels for x in of_graph], dtype=np.intp)
     shape = (len(labels), int(flat.max(initial=0)) + 1)
-    # Entries that are given twice are added up.
+    # Repeated entries are added up.
     return sparse.csr_array((np.ones(len(flat)), (rows, flat)), shape=shape)

@@ -1,7 +1,7 @@
-"""Losses: pure objects of the target y and the prediction f, one file per family.
+"""Losses as functions of the target y and the prediction f, one file per family.
 
-A new loss is a class in its family's file and a line in ``REGRESSION`` or ``CLASSIFICATION``; it
-then takes part in every test of ``tests/losses``.
+To add a loss, write its class and add it to ``REGRESSION`` or ``CLASSIFICATION``. The tests then
+require a case for it in ``tests/losses/cases.py``.
 """
 
 from __future__ import annotations

@@ -1,19 +1,21 @@
-"""What a loss is: a pure object of the target y and the prediction f; and its dual objective.
+"""The base class of losses, as functions of the target y and the prediction f, and the dual.
 
-All arrays are of shape (n,), or (n, k) for models with k outputs. With weights omega of sum one the
-problem is min sum_i omega_i loss(y_i, f_i) + (lambda/2) Omega^2, and its dual, at residuals r of
-weighted sum zero and alpha_i = omega_i r_i / lambda,
+All arrays have shape (n,), or (n, k) for models with k outputs. With weights omega that sum to one,
+the problem is min sum_i omega_i loss(y_i, f_i) + (lambda/2) Omega^2. For residuals r with weighted
+sum zero and alpha_i = omega_i r_i / lambda, the dual objective is
 
     D(alpha) = -sum_i omega_i psi_i(-r_i) - (lambda/2) Omega*(alpha)^2,
 
-psi the conjugate. -r is a (sub)gradient of the loss. A loss with kinks is smoothed by ``smoothing``
-> 0 for the solver; ``value`` and ``conjugate`` are always exact, so that gaps are about the true
-problem. Every loss here has minimum zero, so that zero is a valid dual bound, and every domain of
--r is convex and contains zero, so that shrinking a residual keeps it feasible.
+where psi is the conjugate of the loss. -r is a (sub)gradient of the loss at a prediction f.
 
-Along multiples s >= 0 of a dual point, D(s alpha) = C(s) - (s^2/2) penalty with a concave C that
-depends on the loss alone and penalty = lambda Omega*(alpha)^2. Any s gives a valid bound; a
-``DualCurve`` picks a good one.
+A loss with kinks is smoothed by ``smoothing`` > 0 for the solver. ``value`` and ``conjugate`` are
+never smoothed, so duality gaps refer to the original problem. Every loss here has minimum zero, so
+zero is a valid dual bound. The domain of -r is always convex and contains zero, so shrinking a
+residual keeps it feasible.
+
+For multiples s >= 0 of a dual point, D(s alpha) = C(s) - (s^2/2) penalty, where C is concave and
+depends only on the loss, and penalty = lambda Omega*(alpha)^2. Every s gives a valid lower bound;
+a ``DualCurve`` picks a good one.
 """
 
 from __future__ import annotations
@@ -42,24 +44,24 @@ _NEWTON_STEPS = 200
 
 _BELOW = np.concatenate([1.0 - np.geomspace(1e-4, 1.0, 17), [1.0]])
 _ABOVE = 1.0 + np.geomspace(1e-4, 1.0, 9)
-"""Multiples of a dual point at which a loss without a closed form is looked at."""
+"""Multiples s at which C(s) is evaluated for a loss without a closed form."""
 
 
 class DualCurve(Protocol):
-    """C(s), with the two questions that gaps and searches ask."""
+    """C(s), with the two queries that duality gaps and searches need."""
 
     def value(self, penalty: float) -> float:
-        """Return the largest D(s alpha) found; never below zero, the value at s = 0."""
+        """Return the largest D(s alpha) found over s; at least zero, the value at s = 0."""
         ...
 
     def penalty_for(self, value: float) -> float:
-        """Return the largest penalty at which ``value(penalty)`` is still ``value``."""
+        """Return the largest penalty for which ``value(penalty)`` is still at least ``value``."""
         ...
 
 
 @dataclass(frozen=True)
 class QuadraticCurve:
-    """C(s) = s fit - (s^2/2) residual, the squared error: the best s in closed form."""
+    """C(s) = s fit - (s^2/2) residual, for the squared error; the best s has a closed form."""
 
     fit: float
     residual: float
@@ -75,17 +77,19 @@ class QuadraticCurve:
         """Return the penalty at which the best value is ``value``."""
         if value <= 0.0:
             return math.inf
+        if self.fit <= 0.0:
+            return -math.inf
         return 0.5 * self.fit * (self.fit / value) - self.residual
 
 
 @dataclass(frozen=True)
 class SampledCurve:
-    """C at some multiples, dense around one, where the best one is near a solution.
+    """C at sampled multiples s, dense around s = 1, where the best s lies near a solution.
 
     Attributes
     ----------
     multiples, heights : ndarray of shape (n_multiples,)
-        s > 0 and C(s), finite.
+        The sampled s > 0 and the values C(s), all finite.
     """
 
     multiples: FloatArray
@@ -93,12 +97,12 @@ class SampledCurve:
 
     @classmethod
     def of(cls, curve: Callable[[float], float]) -> SampledCurve:
-        """Sample a concave function that is finite between 0 and 1 at least."""
+        """Sample a concave function C(s) that is finite at least for s between 0 and 1."""
         chosen = []
         for s in [*_BELOW[_BELOW > 0.0], *_ABOVE]:
             height = curve(float(s))
             if s > 1.0 and not math.isfinite(height):
-                break  # outside the domain, and so is all beyond
+                break  # outside the domain, as are all larger s
             chosen.append((float(s), height))
         multiples, heights = np.array(chosen).T
         finite = np.isfinite(heights)
@@ -124,13 +128,14 @@ class Loss(ABC):
     Attributes
     ----------
     name : str
-        Its name in ``loss=``.
+        Name for the parameter ``loss`` of the estimators.
     smooth : bool
-        Whether the derivative is continuous; otherwise ``smoothing`` must be positive.
+        Whether the derivative is continuous. If not, ``smoothing`` must be positive.
     degree : int
-        loss(c y, c f) = c^degree loss(y, f) for losses whose y has a scale, otherwise 0.
+        Degree of homogeneity: loss(c y, c f) = c^degree loss(y, f), where parameters in units of y
+        scale with c too. 0 for losses whose y has no free scale (labels, counts).
     shift_invariant : bool
-        Whether adding the same number to all outputs changes nothing.
+        Whether adding the same number to all outputs of a row leaves the loss unchanged.
     """
 
     name: ClassVar[str]
@@ -144,28 +149,33 @@ class Loss(ABC):
 
     @abstractmethod
     def gradient(self, y: FloatArray, f: FloatArray, smoothing: float = 0.0) -> FloatArray:
-        """Return the derivative of the smoothed loss in f, of the shape of f."""
+        """Return the derivative of the smoothed loss with respect to f, in the shape of f."""
 
     @abstractmethod
     def curvature(self, y: FloatArray, f: FloatArray, smoothing: float = 0.0) -> FloatArray:
-        """Return the second derivative of the smoothed loss in each output, of the shape of f.
+        """Return the second derivative of the smoothed loss in each output, in the shape of f.
 
-        Where the outputs of a row interact, a diagonal matrix that is no smaller.
+        If the outputs of a row interact, return instead the diagonal of a diagonal matrix that
+        bounds the Hessian of the row from above.
         """
 
     def hessian(self, y: FloatArray, f: FloatArray) -> FloatArray:
-        """Return the second derivative of a smooth loss in all outputs, shape (n, k, k)."""
+        """Return the Hessian of a smooth loss in the outputs of each row, shape (n, k, k)."""
         curvature = self.curvature(y, f)
         return curvature[:, :, None] * np.eye(f.shape[1])
 
     @abstractmethod
     def conjugate(self, y: FloatArray, b: FloatArray) -> FloatArray:
-        """Return psi(b) = max over f of <b, f> - loss(y, f), shape (n,); infinity outside."""
+        """Return psi(b) = max over f of <b, f> - loss(y, f), shape (n,).
+
+        It is infinite where b is outside the domain of psi.
+        """
 
     def plus_parts(self, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return slope, c and d with loss = slope f + sum_j max(c_j f + d_j, 0) + constant.
 
-        For losses with kinks. ``slope`` has the shape of y, c and d one such array per part.
+        Only for losses with kinks. ``slope`` has the shape of y; ``c`` and ``d`` stack one array of
+        that shape per part j.
         """
         raise NotImplementedError(f"{self.name} is smooth.")
 
@@ -174,7 +184,7 @@ class Loss(ABC):
         return
 
     def predict_mean(self, f: FloatArray) -> FloatArray:
-        """Return what a regression model predicts in units of y."""
+        """Return the prediction of a regression model in units of y, given its output f."""
         return f
 
     def intercept(
@@ -185,9 +195,9 @@ class Loss(ABC):
         smoothing: float = 0.0,
         start: FloatArray | float = 0.0,
     ) -> FloatArray:
-        """Return b that minimises sum weights_i loss(y_i, f_i + b): 0-d, or of shape (k,).
+        """Return b that minimises sum_i weights_i loss(y_i, f_i + b): 0-d, or of shape (k,).
 
-        Newton's method with bisection where it leaves the bracket; one output at a time.
+        Each output is solved separately, by Newton's method safeguarded by bisection.
         """
         if f.ndim == 1:
             return np.asarray(self._one_intercept(y, f, weights, smoothing, float(start)))
@@ -219,7 +229,8 @@ class Loss(ABC):
                 break
             curve = float(weights @ self.curvature(y, f + b, smoothing))
             step = b - slope_here / curve if curve > 0.0 else np.inf
-            # Newton's step, but where it does not shorten the bracket, its middle.
+            # Take Newton's step if it stays inside the bracket, and if the bracket has just halved
+            # or the last step was a bisection. Otherwise bisect.
             newton = low < step < high and (high - low < 0.5 * width or halved)
             halved = not newton
             b = step if newton else 0.5 * (low + high)
@@ -228,20 +239,22 @@ class Loss(ABC):
     def residuals(
         self, y: FloatArray, f: FloatArray, weights: FloatArray, smoothing: float = 0.0
     ) -> FloatArray:
-        """Return the dual point: r = -gradient, of weighted sum zero, -r in the domain of psi.
+        """Return r = -gradient, adjusted to weighted sum zero, with -r in the domain of psi.
 
-        f must include the best intercept, so that only rounding (or a solver's tolerance) is
-        left to remove: the residuals of the heavier sign shrink.
+        f must include the optimal intercept. The weighted sum of -gradient is then zero up to
+        rounding or the tolerance of a solver; the rest is removed by ``balanced``.
         """
         return balanced(-self.gradient(y, f, smoothing), weights)
 
     def dual_curve(self, y: FloatArray, r: FloatArray, weights: FloatArray) -> DualCurve:
-        """Return -sum weights_i psi_i(-s r_i) as a function of s."""
+        """Return C(s) = -sum_i weights_i psi_i(-s r_i) as a curve in s."""
         return SampledCurve.of(lambda s: -float(weights @ self.conjugate(y, -s * r)))
 
 
 def balanced(r: FloatArray, weights: FloatArray) -> FloatArray:
-    """Return residuals of weighted sum zero in every output: those of the heavier sign shrink.
+    """Return residuals with weighted sum zero in every output.
+
+    In each output, the residuals of the sign with the larger weighted sum are shrunk.
 
     >>> balanced(np.array([1.0, 1.0, -1.0]), np.full(3, 1 / 3))
     array([ 0.5,  0.5, -1. ])
@@ -254,9 +267,8 @@ def balanced(r: FloatArray, weights: FloatArray) -> FloatArray:
     return np.asarray(np.where(r > 0.0, shrink_up, shrink_down) * r)
 
 
-def _bracket(slope: object, start: float) -> tuple[float, float]:
+def _bracket(slope: Callable[[float], float], start: float) -> tuple[float, float]:
     """Return an interval around ``start`` over which an increasing function changes sign."""
-    assert callable(slope)
     low, high, step = start, start, 1.0
     while slope(low) > 0.0 and step < 1e300:
         high, low, step = low, low - step, 2.0 * step
@@ -276,12 +288,12 @@ def row_sums(x: FloatArray) -> FloatArray:
 
 
 def make_loss(spec: object, choices: dict[str, type[Loss]]) -> Loss:
-    """Return a loss from its name or itself.
+    """Return the loss that ``spec`` names, or ``spec`` itself if it is a loss.
 
     Parameters
     ----------
     spec : str or Loss
-        A name of ``choices``, or an object of one of its classes.
+        A key of ``choices``, or an object of one of its classes.
     choices : dict
         ``REGRESSION`` or ``CLASSIFICATION``.
 

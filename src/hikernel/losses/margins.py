@@ -1,7 +1,7 @@
 """Losses of the margin y f with labels y in {-1, 1}: log loss, hinge, squared hinge.
 
-With several outputs they are one-vs-rest: y is (n, k) with one entry 1 per row, and the losses of
-the outputs add up.
+With k outputs they are one-vs-rest: y has shape (n, k) with one entry 1 per row, and the loss of a
+row is the sum over its outputs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["Hinge", "LogLoss", "SquaredHinge"]
 
 class _MarginLoss(Loss):
     def check_target(self, y: FloatArray) -> None:
-        """Raise unless y is -1 or 1, with both of them in every column."""
+        """Raise unless all labels are -1 or 1 and both occur in every column of y."""
         if not np.all(np.abs(y) == 1.0):
             raise ValueError(f"{self.name} needs labels -1 and 1.")
         columns = y if y.ndim == 2 else y[:, None]
@@ -44,11 +44,11 @@ class LogLoss(_MarginLoss):
         return np.asarray(-y * expit(-y * f))
 
     def curvature(self, y: FloatArray, f: FloatArray, smoothing: float = 0.0) -> FloatArray:
-        """Return p (1 - p)."""
+        """Return p (1 - p), where p = 1 / (1 + exp(-f))."""
         return np.asarray(expit(f) * expit(-f))
 
     def conjugate(self, y: FloatArray, b: FloatArray) -> FloatArray:
-        """Return the negative entropy of c."""
+        """Return c log c + (1 - c) log(1 - c), the negative entropy of c = -y b."""
         c = -y * b
         inside = (c >= 0.0) & (c <= 1.0)
         c = np.where(inside, c, 0.5)
@@ -67,7 +67,7 @@ class Hinge(_MarginLoss):
         return row_sums(np.maximum(1.0 - y * f, 0.0))
 
     def gradient(self, y: FloatArray, f: FloatArray, smoothing: float = 0.0) -> FloatArray:
-        """Return -y times the slope in (0, 1)."""
+        """Return -y a, where a in (0, 1) is the slope of the smoothed max(t, 0) at t = 1 - y f."""
         return -y * plus_slope(1.0 - y * f, smoothing)
 
     def curvature(self, y: FloatArray, f: FloatArray, smoothing: float = 0.0) -> FloatArray:
@@ -75,11 +75,11 @@ class Hinge(_MarginLoss):
         return plus_curvature(1.0 - y * f, smoothing)
 
     def plus_parts(self, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the one part max(1 - y f, 0)."""
+        """Return slope, c and d for the only part, max(1 - y f, 0)."""
         return np.zeros_like(y), -y[None], np.ones_like(y[None])
 
     def conjugate(self, y: FloatArray, b: FloatArray) -> FloatArray:
-        """Return -c."""
+        """Return -c, where c = -y b."""
         c = -y * b
         return row_sums(np.where((c >= 0.0) & (c <= 1.0), -c, np.inf))
 
@@ -99,10 +99,10 @@ class SquaredHinge(_MarginLoss):
         return -y * np.maximum(1.0 - y * f, 0.0)
 
     def curvature(self, y: FloatArray, f: FloatArray, smoothing: float = 0.0) -> FloatArray:
-        """Return one inside the margin, zero outside."""
+        """Return one where y f < 1, zero elsewhere."""
         return np.asarray(np.where(y * f < 1.0, 1.0, 0.0))
 
     def conjugate(self, y: FloatArray, b: FloatArray) -> FloatArray:
-        """Return c^2 / 2 - c."""
+        """Return c^2 / 2 - c, where c = -y b."""
         c = -y * b
         return row_sums(np.where(c >= 0.0, 0.5 * c**2 - c, np.inf))

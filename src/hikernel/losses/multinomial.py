@@ -1,4 +1,4 @@
-"""The multinomial log loss of k classes, one output each."""
+"""The multinomial log loss of k classes, with one output per class."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ __all__ = ["Multinomial"]
 
 _NEWTON_STEPS = 100
 _ROUNDING = 1e-15
-"""Relative increase of the loss that passes for rounding."""
+"""Relative increase of the loss that is treated as rounding error."""
 
 
 @dataclass(frozen=True)
 class Multinomial(Loss):
-    """loss(y, f) = log sum_k exp(f_k) - <y, f>, y of shape (n, k) with one 1 per row.
+    """loss(y, f) = log sum_k exp(f_k) - <y, f>, y of shape (n, k) with one 1 per row, else 0.
 
-    psi(b) = sum_k q_k log q_k for q = b + y on the simplex. The second derivative diag(p) - p p' is
-    at most 2 diag(p (1 - p)): its rows have as much off the diagonal as on it.
+    psi(b) = sum_k q_k log q_k for q = b + y on the simplex. With p = softmax(f), the Hessian
+    diag(p) - p p' is at most 2 diag(p (1 - p)): in each of its rows, the absolute off-diagonal
+    entries sum to the diagonal entry.
     """
 
     name: ClassVar[str] = "log_loss"
@@ -37,11 +38,11 @@ class Multinomial(Loss):
         return np.asarray(logsumexp(f, axis=1) - np.sum(y * f, axis=1))
 
     def gradient(self, y: FloatArray, f: FloatArray, smoothing: float = 0.0) -> FloatArray:
-        """Return p - y."""
+        """Return p - y, where p = softmax(f)."""
         return np.asarray(softmax(f, axis=1) - y)
 
     def curvature(self, y: FloatArray, f: FloatArray, smoothing: float = 0.0) -> FloatArray:
-        """Return 2 p (1 - p)."""
+        """Return 2 p (1 - p), an upper bound on the Hessian."""
         p = softmax(f, axis=1)
         return np.asarray(2.0 * p * (1.0 - p))
 
@@ -51,14 +52,14 @@ class Multinomial(Loss):
         return np.asarray(p[:, :, None] * (np.eye(f.shape[1]) - p[:, None, :]))
 
     def conjugate(self, y: FloatArray, b: FloatArray) -> FloatArray:
-        """Return the negative entropy of q."""
+        """Return sum_k q_k log q_k, the negative entropy of q = b + y."""
         q = b + y
         inside = np.all(q >= 0.0, axis=1) & (np.abs(np.sum(q, axis=1) - 1.0) <= 1e-9)
         q = np.where(inside[:, None], q, 1.0)
         return np.asarray(np.where(inside, np.sum(xlogy(q, q), axis=1), np.inf))
 
     def check_target(self, y: FloatArray) -> None:
-        """Raise unless y marks one class per row, and every class has a row."""
+        """Raise unless y marks one class per row and every class occurs."""
         if y.ndim != 2 or not np.all((y == 0.0) | (y == 1.0)) or np.any(np.sum(y, axis=1) != 1.0):
             raise ValueError("The multinomial loss needs one class per row.")
         if np.any(np.sum(y, axis=0) == 0.0):
@@ -72,7 +73,7 @@ class Multinomial(Loss):
         smoothing: float = 0.0,
         start: FloatArray | float = 0.0,
     ) -> FloatArray:
-        """Return the best b of sum zero, by Newton's method with step halving."""
+        """Return the optimal b with sum zero, by Newton's method with step halving."""
         b = np.array(np.broadcast_to(np.asarray(start, dtype=float), f.shape[1:]))
         k = len(b)
 
@@ -85,7 +86,8 @@ class Multinomial(Loss):
             p = softmax(f + b, axis=1)
             slope = weights @ (p - y)
             weighted = weights[:, None] * p
-            # Shifting all outputs alike changes nothing; the ones make the matrix invertible.
+            # The loss does not change when all outputs shift alike, so the Hessian is singular in
+            # that direction. Adding 1/k to every entry makes it invertible.
             matrix = np.diag(np.sum(weighted, axis=0)) - weighted.T @ p + 1.0 / k
             step = np.linalg.lstsq(matrix, slope, rcond=None)[0]
             step -= np.mean(step)
@@ -103,10 +105,11 @@ class Multinomial(Loss):
     def residuals(
         self, y: FloatArray, f: FloatArray, weights: FloatArray, smoothing: float = 0.0
     ) -> FloatArray:
-        """Return y - p, moved to weighted sum zero in every output; y - r stays on the simplex.
+        """Return r = y - p' with weighted sum zero in every output and p' on the simplex.
 
-        p is mixed with the shares of the classes so that its mean is exactly theirs: p' = (1 - t) p
-        + t q with the constant q >= 0 that makes the means agree, for the smallest t that allows.
+        p' = (1 - t) p + t q mixes p = softmax(f) with a vector q >= 0 that is the same for all
+        rows. q makes the weighted mean of p' equal to the shares of the classes, and t is the
+        smallest number for which such a q exists.
         """
         p = softmax(f, axis=1)
         wanted = weights @ y

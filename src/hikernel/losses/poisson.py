@@ -14,10 +14,10 @@ from hikernel.losses.loss import Loss, row_sums
 __all__ = ["Poisson"]
 
 _LARGEST = 500.0
-"""exp of more than this is beyond any count; the loss goes on linearly, and stays finite."""
+"""Largest argument of exp, far beyond any count; above it ``value`` is linear and stays finite."""
 
 _LARGEST_COUNT = 1e15
-"""Largest y: beyond it a difference of one is rounding."""
+"""Largest y accepted: above it, a difference of one is of the order of rounding errors."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,10 @@ class Poisson(Loss):
     name: ClassVar[str] = "poisson"
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
-        """Return the loss of each row: y (exp(d) - 1 - d), d = f - log y, exact for large y."""
+        """Return the loss of each row: y (exp(d) - 1 - d) with d = f - log y, or exp(f) for y = 0.
+
+        This form is accurate for large y.
+        """
         positive = y > 0.0
         some = np.where(positive, y, 1.0)
         d = f - np.log(some)
@@ -45,7 +48,7 @@ class Poisson(Loss):
         return np.asarray(np.exp(np.minimum(f, _LARGEST)))
 
     def conjugate(self, y: FloatArray, b: FloatArray) -> FloatArray:
-        """Return y ((1 + t) log(1 + t) - t) + b log y, t = b / y, or b log b - b for y = 0."""
+        """Return y ((1 + t) log(1 + t) - t) + b log y with t = b / y, or b log b - b for y = 0."""
         inside = b + y >= 0.0
         positive = y > 0.0
         t = np.where(inside & positive, b, 0.0) / np.where(positive, y, 1.0)
@@ -54,7 +57,7 @@ class Poisson(Loss):
         return row_sums(np.where(inside, np.where(positive, counted, xlogy(b, b) - b), np.inf))
 
     def check_target(self, y: FloatArray) -> None:
-        """Raise for negative targets, and where all are zero."""
+        """Raise if a target is negative or above 1e15, or if all are zero."""
         if np.any(y < 0.0):
             raise ValueError(
                 'loss="poisson" needs y that is zero or positive, but some values are negative; '
@@ -74,7 +77,7 @@ class Poisson(Loss):
         Raises
         ------
         ValueError
-            Where that overflows: the row is far outside the training data.
+            If f is above 500: the row is far outside the training data.
         """
         if np.any(f > _LARGEST):
             row = int(np.argmax(f > _LARGEST))

@@ -1,4 +1,4 @@
-"""Losses of the residual y - f that grow linearly: Huber, quantile, epsilon-insensitive."""
+"""Losses that grow linearly in the residual y - f: Huber, quantile, epsilon-insensitive."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ def _is_number(value: object) -> bool:
 
 @dataclass(frozen=True)
 class Huber(Loss):
-    """r^2 / 2 for |r| <= delta, beyond that linear; psi(b) = b^2 / 2 + b y for |b| <= delta.
+    """r^2 / 2 for r = y - f, |r| <= delta, else linear; psi(b) = b^2 / 2 + b y for |b| <= delta.
 
     Parameters
     ----------
     delta : float, default=0.5
-        Where a residual counts as large, in units of the spread of y (its interquartile range over
-        1.349, the standard deviation of normal data).
+        Residual size above which the loss is linear. The estimators take it in units of the spread
+        of y: its interquartile range over 1.349, which is the standard deviation of normal data.
     """
 
     delta: float = 0.5
@@ -46,11 +46,11 @@ class Huber(Loss):
         return row_sums(inner * (r - 0.5 * inner))
 
     def gradient(self, y: FloatArray, f: FloatArray, smoothing: float = 0.0) -> FloatArray:
-        """Return f - y, cut at delta."""
+        """Return f - y, clipped to [-delta, delta]."""
         return np.clip(f - y, -self.delta, self.delta)
 
     def curvature(self, y: FloatArray, f: FloatArray, smoothing: float = 0.0) -> FloatArray:
-        """Return one for small residuals, zero for large ones."""
+        """Return one where |y - f| <= delta, zero elsewhere."""
         return np.asarray(np.where(np.abs(y - f) <= self.delta, 1.0, 0.0))
 
     def conjugate(self, y: FloatArray, b: FloatArray) -> FloatArray:
@@ -60,7 +60,7 @@ class Huber(Loss):
 
 @dataclass(frozen=True)
 class Quantile(Loss):
-    """level r for r = y - f >= 0, (level - 1) r below; psi(b) = b y for -level <= b <= 1 - level.
+    """level r for r = y - f >= 0, else (level - 1) r; psi(b) = b y for -level <= b <= 1 - level.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ class Quantile(Loss):
         return row_sums(self.level * r + np.maximum(-r, 0.0))
 
     def gradient(self, y: FloatArray, f: FloatArray, smoothing: float = 0.0) -> FloatArray:
-        """Return the slope, in (-level, 1 - level)."""
+        """Return the derivative of the smoothed loss, in (-level, 1 - level)."""
         return plus_slope(f - y, smoothing) - self.level
 
     def curvature(self, y: FloatArray, f: FloatArray, smoothing: float = 0.0) -> FloatArray:
@@ -94,7 +94,7 @@ class Quantile(Loss):
         return plus_curvature(f - y, smoothing)
 
     def plus_parts(self, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return -level f + max(f - y, 0)."""
+        """Return slope, c and d for -level f + max(f - y, 0)."""
         return np.full_like(y, -self.level), np.ones_like(y[None]), -y[None]
 
     def conjugate(self, y: FloatArray, b: FloatArray) -> FloatArray:
@@ -110,8 +110,8 @@ class EpsilonInsensitive(Loss):
     Parameters
     ----------
     epsilon : float, default=0.1
-        Residuals up to this size cost nothing, in units of the spread of y (its interquartile range
-        over 1.349).
+        Residuals up to this size have zero loss. The estimators take it in units of the spread of
+        y: its interquartile range over 1.349.
     """
 
     epsilon: float = 0.1
@@ -132,7 +132,7 @@ class EpsilonInsensitive(Loss):
         return row_sums(np.maximum(np.abs(y - f) - self.epsilon, 0.0))
 
     def gradient(self, y: FloatArray, f: FloatArray, smoothing: float = 0.0) -> FloatArray:
-        """Return the slope, in (-1, 1)."""
+        """Return the derivative of the smoothed loss, in (-1, 1)."""
         above, below = f - y - self.epsilon, y - f - self.epsilon
         return plus_slope(above, smoothing) - plus_slope(below, smoothing)
 
@@ -142,7 +142,7 @@ class EpsilonInsensitive(Loss):
         return plus_curvature(above, smoothing) + plus_curvature(below, smoothing)
 
     def plus_parts(self, y: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the two parts max(f - y - epsilon, 0) and max(y - f - epsilon, 0)."""
+        """Return slope, c and d for max(f - y - epsilon, 0) + max(y - f - epsilon, 0)."""
         c = np.stack([np.ones_like(y), -np.ones_like(y)])
         return np.zeros_like(y), c, np.stack([-y, y]) - self.epsilon
 

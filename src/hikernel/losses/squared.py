@@ -15,10 +15,11 @@ __all__ = ["SquaredError"]
 
 @dataclass(frozen=True)
 class SquaredError(Loss):
-    """loss(y, f) = (y - f)^2 / 2, conjugate psi(b) = b^2 / 2 + b y.
+    """loss(y, f) = (y - f)^2 / 2, with conjugate psi(b) = b^2 / 2 + b y.
 
-    With residuals r of weighted sum zero the dual objective at a multiple s of the dual point is
-    s fit - (s^2/2) (residual + penalty), fit = sum omega_i r_i y_i, residual = sum omega_i r_i^2.
+    For residuals r with weighted sum zero, the dual objective at a multiple s of the dual point is
+    s fit - (s^2/2) (residual + penalty), with fit = sum_i omega_i r_i y_i and
+    residual = sum_i omega_i r_i^2.
     """
 
     name: ClassVar[str] = "squared_error"
@@ -54,14 +55,15 @@ class SquaredError(Loss):
     def residuals(
         self, y: FloatArray, f: FloatArray, weights: FloatArray, smoothing: float = 0.0
     ) -> FloatArray:
-        """Return y - f less its weighted mean."""
+        """Return y - f minus its weighted mean."""
         r = y - f
         return np.asarray(r - weights @ r)
 
     def dual_curve(self, y: FloatArray, r: FloatArray, weights: FloatArray) -> QuadraticCurve:
         """Return the curve in closed form."""
         weighted = (weights * r.T).T
-        # y is centred too: the same number, without the rounding of a large mean.
+        # Centring y leaves fit unchanged, since r has weighted sum zero, and avoids the rounding
+        # error of a large mean.
         return QuadraticCurve(
             fit=float(np.sum(weighted * (y - weights @ y))), residual=float(np.sum(weighted * r))
         )

@@ -1,10 +1,12 @@
 """Model files: one file, no pickle, versioned, checked when loaded.
 
-A model file is a zip archive of JSON and .npy members. Loading one reads data and makes objects of
-a fixed list of classes of this package; no file can make it run anything. ``container`` is the
-file, ``codec`` turns values into JSON and ``arrays``, ``registry`` lists the classes, ``content``
-checks types, ``soundness`` whether the parts of a model fit together. Estimators are made of these
-parts one layer up.
+A model file is a zip archive of JSON and .npy members. Loading a file reads data and creates
+objects of a fixed list of classes of this package; no file can make it run other code.
+
+``container`` reads and writes the archive. ``codec`` turns values into JSON and back, and
+``arrays`` stores their arrays. ``registry`` lists the classes, ``content`` checks types, and
+``soundness`` checks that the parts of a model fit together. The layer above makes estimators of
+these parts.
 """
 
 from __future__ import annotations
@@ -37,11 +39,11 @@ def save_state(path: _Path, state: dict[str, Any], kind: str) -> None:
     Parameters
     ----------
     path : str or path
-        Where to.
+        The file to write.
     state : dict
-        What :mod:`hikernel.persistence.codec` can encode.
+        Values that :mod:`hikernel.persistence.codec` can encode.
     kind : str
-        What the state is of.
+        What is saved: the name of an estimator.
     """
     encoder = Encoder()
     tree = encoder.encode(state)
@@ -61,11 +63,12 @@ def load_state(path: _Path, *, max_bytes: int = MAX_BYTES) -> tuple[str, dict[st
     Returns
     -------
     tuple of (str, dict)
+        The kind and the state.
 
     Raises
     ------
     ModelFileError
-        Where the file is not one that hikernel wrote.
+        If the file is not a valid model file, or larger than ``max_bytes``.
     """
     with naming(path):
         contents = read_file(path, max_bytes)
@@ -79,7 +82,7 @@ def load_state(path: _Path, *, max_bytes: int = MAX_BYTES) -> tuple[str, dict[st
 
 @contextmanager
 def naming(path: _Path) -> Iterator[None]:
-    """Say of which file an error speaks."""
+    """Turn a ``ContentError`` into a ``ModelFileError`` that names the file."""
     try:
         yield
     except ContentError as error:

@@ -1,8 +1,9 @@
-"""Arrays as members of a file: all arrays of one dtype one after the other, as one .npy member.
+"""Arrays in a model file: all arrays of one dtype are concatenated in one .npy member, a pool.
 
-A fitted model has thousands of small arrays; a pool per dtype keeps the file small and its members
-few. Data are little-endian in the file and native in memory, equal to the last bit, and the memory
-layout (C or Fortran) is kept, as the rounding of matrix products depends on it.
+A fitted model has thousands of small arrays; one pool per dtype keeps the file small and its
+members few. Data are little-endian in the file and native in memory, and values are restored
+exactly. The memory layout (C or Fortran) is kept, since the rounding of matrix products depends on
+it.
 """
 
 from __future__ import annotations
@@ -50,13 +51,13 @@ def raw_bytes(array: NDArray[Any]) -> bytes:
 
 
 class ArrayWriter:
-    """Collects arrays and makes the members of them."""
+    """Collects arrays and turns them into .npy members."""
 
     def __init__(self) -> None:
         self._pools: dict[str, list[NDArray[Any]]] = {}
 
     def add(self, array: NDArray[Any]) -> list[Any]:
-        """Add an array; return [dtype, shape, order], with which it can be read back."""
+        """Add an array and return its reference [dtype, shape, order], to read it back."""
         flags = array.flags
         order = "F" if flags.f_contiguous and not flags.c_contiguous else "C"
         name = array.dtype.name
@@ -76,7 +77,7 @@ class ArrayWriter:
 
 
 class ArrayReader:
-    """Gives the arrays back, in the order in which they were added.
+    """Returns the arrays of a file, in the order in which they were added.
 
     Parameters
     ----------
@@ -92,7 +93,7 @@ class ArrayReader:
         self._position = dict.fromkeys(self._pools, 0)
 
     def take(self, reference: object) -> NDArray[Any]:
-        """Return the array that [dtype, shape, order] refers to: a fresh one, and writable."""
+        """Return the next array for a reference [dtype, shape, order]: a new, writable array."""
         if not isinstance(reference, list) or len(reference) != 3:
             raise ContentError(f"it describes an array as {shown(reference)}")
         name, shape, order = reference
@@ -112,7 +113,7 @@ class ArrayReader:
             raise ContentError(f"an array has the impossible shape {shown(shape)}") from None
 
     def finish(self) -> None:
-        """Raise unless everything was read."""
+        """Raise unless all data were read."""
         for name, pool in self._pools.items():
             if self._position[name] != len(pool):
                 raise ContentError(f"it holds {name} data that nothing refers to")
@@ -127,7 +128,7 @@ def _is_shape(shape: object) -> bool:
 
 
 def _read_pool(member: str, data: bytes, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Return a .npy member as a 1-D array of native byte order, without a byte of pickle."""
+    """Return a .npy member as a 1-D array of native byte order; pickle is never used."""
     stream = io.BytesIO(data)
     try:
         if np.lib.format.read_magic(stream) != (1, 0):
@@ -142,7 +143,7 @@ def _read_pool(member: str, data: bytes, dtype: np.dtype[Any]) -> NDArray[Any]:
     start = stream.tell()
     if len(shape) != 1 or (len(data) - start) != shape[0] * dtype.itemsize:
         raise ContentError(f"{member} does not have the size that it declares")
-    # A bytearray, so that arrays of it are aligned and the check below sees plain memory.
+    # A copy in a bytearray is aligned, and the checks below can view it as plain integers.
     pool = np.frombuffer(bytearray(data[start:]), dtype=dtype)
     if dtype.kind == "b" and np.any(pool.view(np.uint8) > 1):
         raise ContentError(f"{member} holds bytes that are neither true nor false")

@@ -1,16 +1,16 @@
-"""Python values as JSON and arrays, and back: plain data and the classes of the registry.
+"""Encode Python values as JSON and arrays, and decode them: plain data and registered classes.
 
-None, booleans, text, lists, finite floats and integers below 2^63 are themselves in JSON. All
-else is an object with one key, its kind::
+None, booleans, text, lists, finite floats and integers from -2^63 to 2^63 - 1 are written as they
+are in JSON. Every other value is a JSON object with one key, its kind::
 
     {"tuple": [...]}                 {"dict": [[key, value], ...]}
     {"int": "hex"}                   {"float": "bits in hex"}, for NaN and infinity
-    {"array": [dtype, shape, order]} {"objects": [shape, [...]]}, an array of text or numbers
+    {"array": [dtype, shape, order]} {"objects": [shape, [...]]}, text, numbers or None
     {"scalar": [dtype, value]}       {"enum": [class, name]}
     {"object": [class, {field: value}]}
 
-Decoding calls the constructors of registered classes with fields of the declared types, and
-nothing else.
+"objects" is an array of dtype object. Decoding calls only the constructors of registered classes,
+with fields of the declared types.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _PICKLE = (
 
 
 class Encoder:
-    """Turns values into JSON; arrays are collected in ``arrays``."""
+    """Turns values into JSON, and collects their arrays in ``arrays``."""
 
     def __init__(self) -> None:
         self.arrays = ArrayWriter()
@@ -55,16 +55,16 @@ class Encoder:
         Parameters
         ----------
         value : object
-            What to encode.
+            The value to encode.
         where : str
-            Its place in words, for messages.
+            Description of its place in the model, for error messages.
         depth : int
-            How deep it is nested.
+            Its nesting depth.
 
         Raises
         ------
         ValueError
-            For values that a file cannot hold; the message says what to do.
+            If a model file cannot hold the value. The message says where it is.
         """
         if depth > _MAX_DEPTH:
             raise ValueError(f"{where} is nested too deeply to be saved.")
@@ -87,7 +87,7 @@ class Encoder:
         return self._registered(value, where, depth)
 
     def _integer(self, value: Any) -> Any:
-        # Counts of vertices have thousands of digits, more than JSON readers take.
+        # Numbers of vertices can have thousands of digits, more than JSON readers accept.
         return value if -_LARGE <= value < _LARGE else {"int": hex(value)}
 
     def _float(self, value: Any) -> Any:
@@ -155,7 +155,7 @@ class Decoder:
     Parameters
     ----------
     arrays : ArrayReader
-        The arrays that the JSON refers to, in its order.
+        The arrays, in the order in which the JSON refers to them.
     """
 
     def __init__(self, arrays: ArrayReader) -> None:
@@ -173,7 +173,7 @@ class Decoder:
         }
 
     def decode(self, tree: object, depth: int = 0) -> Any:
-        """Return the value that JSON stands for.
+        """Return the value that a JSON tree encodes.
 
         Raises
         ------
@@ -213,7 +213,7 @@ class Decoder:
 
     def _integer(self, content: object, depth: int) -> int:
         try:
-            # Base 16 takes time linear in the digits, and has no limit on their number.
+            # Parsing base 16 takes linear time, and Python does not limit the number of digits.
             return int(content, 16)  # type: ignore[call-overload, no-any-return]
         except (TypeError, ValueError):
             raise ContentError(f"it holds {shown(content)} in place of an integer") from None

@@ -1,8 +1,8 @@
-"""The file: a zip archive of a manifest, one JSON member and the arrays, nothing compressed.
+"""The file: an uncompressed zip archive of a manifest, one JSON member and the arrays.
 
-Members are stored, not deflated: no member can be larger than the file, so that there is no such
-thing as a bomb, and the size of a file says what loading it takes. The manifest has the SHA-256 of
-every member. What the members mean is the business of the codec.
+Members are stored, not deflated. No member can be larger than the file, so zip bombs are
+impossible, and the size of a file tells how much memory loading it takes. The manifest has the
+SHA-256 of every other member. The codec gives the members their meaning.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ __all__ = ["FORMAT", "FORMAT_VERSION", "MAX_BYTES", "Contents", "read_file", "wr
 FORMAT = "hikernel model"
 FORMAT_VERSION = 2
 MAX_BYTES = 2**30
-"""Bytes of a file that are loaded unless the caller allows more."""
+"""Size in bytes of the largest file that is loaded, unless the caller allows more."""
 
 _MANIFEST, _STATE = "manifest.json", "state.json"
 _MEMBER = re.compile(r"manifest\.json|state\.json|arrays/[a-z]+[0-9]*\.npy")
 _MAX_MEMBERS = 64
 _MAX_JSON = 2**26
-_MAX_FILE = 2**32 - 2**20  # what a zip archive without extensions can hold
+_MAX_FILE = 2**32 - 2**20  # what a zip archive without the ZIP64 extension can hold
 _END = struct.Struct("<4s4H2LH")
 
 
@@ -47,7 +47,7 @@ class Contents:
     kind : str
         What was saved: the name of an estimator.
     state : object
-        JSON.
+        The state as JSON, encoded by the codec.
     arrays : dict of str to bytes
         The .npy members.
     """
@@ -58,16 +58,16 @@ class Contents:
 
 
 def write_file(path: str | os.PathLike[str], contents: Contents) -> None:
-    """Write a file in one step: readers see the old file or the new one, never a part.
+    """Write a file atomically: readers see the old file or the new one, never a part of it.
 
     Equal contents give equal bytes.
 
     Raises
     ------
     ValueError
-        For a model too large for a file.
+        If the model is too large for a model file.
     OSError
-        Where the path is a folder, its folder is not there, or it cannot be written to.
+        If the path is a folder, its folder does not exist, or it cannot be written to.
     """
     state = json.dumps(contents.state, allow_nan=False, separators=(",", ":")).encode()
     members = {_STATE: state, **contents.arrays}
@@ -97,13 +97,13 @@ def write_file(path: str | os.PathLike[str], contents: Contents) -> None:
     except BaseException as error:
         partial.unlink(missing_ok=True)
         if isinstance(error, OSError) and error.filename == str(partial):
-            # The user knows of one file only.
+            # Name the file of the user, who does not know of the temporary file.
             raise OSError(error.errno, error.strerror, str(target)) from error
         raise
 
 
 def _check_place(path: str | os.PathLike[str]) -> Path:
-    """Return where a file is to be, links followed, or say why it cannot be there."""
+    """Return the path to write to, with links resolved; raise if no file can be there."""
     target = Path(os.path.realpath(path))
     if target.is_dir():
         raise IsADirectoryError(
@@ -115,14 +115,14 @@ def _check_place(path: str | os.PathLike[str]) -> Path:
 
 
 def read_file(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Contents:
-    """Read a file and check that it is whole.
+    """Read a file and check that it is intact.
 
     Raises
     ------
     ContentError
-        For anything that `write_file` does not write.
+        For anything that `write_file` does not write, and for files above ``max_bytes``.
     OSError
-        Where there is no such file, or it cannot be read.
+        If there is no such file, or it cannot be read.
     """
     data = _read_bytes(path, max_bytes)
     _check_outside(data)
@@ -131,7 +131,7 @@ def read_file(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Conte
         manifest = _parse(members.pop(_MANIFEST))
     except ContentError:
         raise
-    except Exception as error:  # whatever the parsers make of garbage in memory
+    except Exception as error:  # the parsers raise many types on damaged data
         raise ContentError(f"it is damaged ({error or type(error).__name__})") from error
     kind = _check_manifest(manifest, members)
     try:
@@ -155,7 +155,7 @@ def _read_bytes(path: str | os.PathLike[str], max_bytes: int) -> bytes:
 
 
 def _check_outside(data: bytes) -> None:
-    """Recognise what is no archive, and archives that would be costly to list."""
+    """Raise for data that are not a zip archive, and for archives that are costly to list."""
     if not data:
         raise ContentError("it is empty")
     if data[:1] == b"\x80":
@@ -175,7 +175,7 @@ def _check_outside(data: bytes) -> None:
 
 
 def _read_members(data: bytes) -> dict[str, bytes]:
-    """Return the members of an archive, each no larger than declared, all within the file."""
+    """Return the members of an archive by name; raise unless they are as hikernel writes them."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         infos = archive.infolist()
         names = [info.filename for info in infos]
@@ -232,7 +232,7 @@ def _check_manifest(manifest: object, members: dict[str, bytes]) -> str:
 
 
 def _parse(data: bytes) -> Any:
-    """Return JSON without what the standard does not have, or this package does not write."""
+    """Parse strict JSON in ASCII; raise for repeated keys, NaN, infinity and too large floats."""
     return json.loads(
         data.decode("ascii"),
         object_pairs_hook=_object,

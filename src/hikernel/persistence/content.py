@@ -1,6 +1,6 @@
-"""Whether a value from a file is of the type that a class declares, and the error when it is not.
+"""Type checks of values from a file against annotations, and the error for invalid content.
 
-Nothing here knows of files; what is wrong is said in a phrase, and the caller names the file.
+This module does not know the file: an error message is a phrase, and the caller adds the file name.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ __all__ = ["ContentError", "conforms", "shown"]
 
 
 class ContentError(ValueError):
-    """What is wrong with the content of a file, as a phrase that follows its name."""
+    """The content of a file is invalid; the message is a phrase that follows the file name."""
 
 
 def shown(value: object) -> str:
-    """Return a value from a file, short enough and quoted for a message."""
+    """Return the ``repr`` of a value from a file, shortened for an error message."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:60]}..."
 
@@ -30,7 +30,7 @@ def conforms(value: object, hint: Any) -> bool:
     Parameters
     ----------
     value : object
-        Of the kinds that :mod:`hikernel.persistence.codec` makes.
+        A value of a kind that :mod:`hikernel.persistence.codec` decodes.
     hint : type or annotation
         A class, ``None``, ``Any``, a union, ``Literal``, ``list[...]``, ``tuple[...]``,
         ``dict[...]``, an array type, or ``Callable``. Integers (not booleans) count as floats.
@@ -84,7 +84,7 @@ def _is_mapping(value: object, arguments: tuple[Any, ...]) -> bool:
 
 
 def _is_array(value: object, arguments: tuple[Any, ...]) -> bool:
-    # NumPy makes scalars of arrays without dimensions whenever it computes with them.
+    # Scalars count as arrays: NumPy turns arrays without dimensions into scalars in computations.
     if not isinstance(value, (np.ndarray, np.generic)):
         return False
     scalar = next(iter(get_args(arguments[1])), Any)
@@ -100,7 +100,7 @@ def _is_choice(value: object, arguments: tuple[Any, ...]) -> bool:
 
 
 def _is_callable(value: object, arguments: tuple[Any, ...]) -> bool:
-    # A decoded value that can be called is an object of a registered class: one of our kernels.
+    # A decoded callable is an object of a registered class, that is, one of our kernels.
     return callable(value)
 
 

@@ -1,8 +1,8 @@
-"""The classes that a model file may name: this list, and nothing else, decides.
+"""The complete list of the classes that a model file may contain.
 
-A class joins by one line here. It must be an Enum, a frozen dataclass whose fields are plain data,
-arrays and other classes of the list, or a class without any state. Names are part of the file
-format: a class that is renamed keeps its old name here.
+To register a class, add one line to ``CLASSES``. The class must be an Enum, a frozen dataclass
+whose fields are plain data, arrays and other registered classes, or a class without any state.
+Names are part of the file format: a class that is renamed keeps its old name here.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ CLASSES: dict[str, type] = {
 """Classes by the name they have in a file."""
 
 NAMES: dict[type, str] = {cls: name for name, cls in CLASSES.items()}
-"""The other way round."""
+"""The name of each class in a file, the inverse of ``CLASSES``."""
 
 
 def _field_types(cls: type) -> dict[str, Any]:
@@ -118,4 +118,4 @@ def _field_types(cls: type) -> dict[str, Any]:
 
 
 FIELD_TYPES: dict[type, dict[str, Any]] = {cls: _field_types(cls) for cls in NAMES}
-"""Fields of every class with their annotated types; none for an Enum or a class without state."""
+"""Fields of every class with their annotated types; empty for an Enum or a class without state."""

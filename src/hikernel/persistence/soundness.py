@@ -1,8 +1,9 @@
-"""Whether the parts of a model fit together: bases, graph, terms, coefficients, certificates.
+"""Check that the parts of a model fit together: bases, graph, terms, coefficients, certificates.
 
-The codec has checked the type of every field before. Here ranges and shapes are checked, and every
-basis is tried on two points, so that whatever loads can also predict. Cost is bounded by the size
-of what is checked: no number in a file may make the check (or a prediction) long or large.
+The codec has already checked the type of every field. Here ranges and shapes are checked, and every
+basis is evaluated at two points, so that every model that loads can also predict. The cost is
+bounded by the size of the data that are checked: no number in a file can make the check (or a
+prediction) take long or need much memory.
 """
 
 from __future__ import annotations
@@ -25,16 +26,16 @@ from hikernel.selection import TermModel
 __all__ = ["check_bases", "check_certificate", "check_columns", "check_model"]
 
 _LARGEST_INTEGER = 100_000
-"""Of a fitted basis: degrees, numbers of directions, exponents of scale."""
+"""Limit on integers in a fitted basis: degrees, numbers of directions, exponents of scale."""
 _TRIAL = np.array([0.0, 1.0])
 
 
 def check_bases(
     bases: Sequence[FittedBasis], graph: Grid, n_features: int, *, richer: bool = False
 ) -> None:
-    """Raise unless there is a sound basis per column, with the levels of the graph.
+    """Raise unless every column has a valid basis with the levels of the graph.
 
-    The bases of a refit may be ``richer``, with more levels than the graph.
+    With ``richer``, as after a refit, a basis may have more levels than the graph.
     """
     if not len(bases) == graph.n_variables == n_features:
         raise ContentError(
@@ -63,7 +64,7 @@ def check_bases(
 
 
 def check_columns(columns: ColumnTable) -> None:
-    """Raise unless the parts of a table go together."""
+    """Raise unless the parts of a column table are consistent."""
     n_features, names = columns.n_features_in, columns.names
     if n_features < 1 or len(names) != n_features + len(columns.indicators):
         raise ContentError("the names of its columns are not one a column")
@@ -101,18 +102,18 @@ def check_model(
     *,
     richer: bool = False,
 ) -> None:
-    """Raise unless the terms are of the graph and the arrays of their number and width.
+    """Raise unless the terms are in the graph and the arrays have matching shapes and values.
 
     Parameters
     ----------
     model : TermModel
         The model.
     bases, graph : sequence of FittedBasis, Grid
-        As :func:`check_bases` has passed them.
+        Already checked by :func:`check_bases`.
     n_outputs : int or None
-        Columns of the coefficients; None where they are a vector.
+        Number of columns of the coefficients; None if they are a vector.
     richer : bool
-        Whether the terms may use all levels of the bases, as those of a refit do.
+        Whether the terms may use all levels of the bases, as after a refit.
     """
     if not 0.0 < model.lam < math.inf:
         raise ContentError(f"lambda is {shown(model.lam)}")
@@ -147,7 +148,7 @@ def _check_array(name: str, array: NDArray[Any], shape: tuple[int, ...]) -> None
 
 
 def _check_nodes(nodes: object, graph: Grid) -> None:
-    # Models of other graphs have other nodes, so that the type of the field says nothing of them.
+    # The field is annotated for nodes of any graph, so the codec has not checked their type.
     if not conforms(nodes, list[Node]):
         raise ContentError("nodes of TermModel is of the wrong type")
     assert isinstance(nodes, list)
@@ -159,7 +160,10 @@ def _check_nodes(nodes: object, graph: Grid) -> None:
 
 
 def _node_widths(nodes: Sequence[Node], bases: Sequence[FittedBasis]) -> list[int]:
-    """Return the feature columns of nodes; bases without a constant take part in all of them."""
+    """Return the number of feature columns of each node.
+
+    A basis without a constant level 0 contributes to every node.
+    """
     widths = [basis.widths for basis in bases]
     everywhere = {m: 0 for m, basis in enumerate(bases) if not basis.constant_level}
     return [
@@ -169,7 +173,7 @@ def _node_widths(nodes: Sequence[Node], bases: Sequence[FittedBasis]) -> list[in
 
 
 def check_certificate(certificate: Certificate) -> None:
-    """Raise for a certificate that no search makes."""
+    """Raise for a certificate that no search can produce."""
     numbers = [certificate.objective, certificate.dual_bound, certificate.tol]
     counts = [certificate.n_vertices, certificate.n_explored, certificate.n_kernels]
     if (

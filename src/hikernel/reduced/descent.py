@@ -1,6 +1,7 @@
 """Smooth losses: quadratic models with a line search on the true objective.
 
-Every step is a descent; near the solution whole steps are taken and converge quadratically.
+Every accepted step decreases the objective, up to rounding. Near the solution full steps are taken
+and converge quadratically.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ __all__ = ["Descent"]
 
 _MAX_STEPS = 100
 _LEAST_CURVATURE = 1e-3
-"""Curvature of a row over their mean, at least: a flat row must not move without end."""
+"""Least curvature of a row, relative to the mean over the rows: bounds the move of a flat row."""
 _LARGEST_MOVE = 20.0
-"""How far the model may ask a row to move, |z - f|."""
+"""Largest move |z - f| of a row that the quadratic model may ask for."""
 _PATIENCE = 8
-"""Steps without a better gap after which rounding is taken to be the limit."""
+"""Steps without a smaller gap after which the solve stops: rounding is then the likely limit."""
 _LEAST_PRECISION = 1e-6
 
 
@@ -38,7 +39,7 @@ class Descent(LossSolve):
         self._point = self.first_point(warm, 0.0)
 
     def run(self) -> ReducedSolution:
-        """Step until the gap is small enough."""
+        """Take steps until the gap is small enough, and return the best point found."""
         last_gap, precision = np.inf, 1.0
         for self.steps in range(1, _MAX_STEPS + 1):
             objective = self.objective(self._point)
@@ -49,7 +50,8 @@ class Descent(LossSolve):
             )
             moved = self._line_search(goal)
             if moved is None:
-                # The model was not solved well enough to point downhill, or rounding is the limit.
+                # Either the model was solved too inaccurately to give a descent direction, or
+                # rounding is the limit.
                 precision *= 0.1
             else:
                 self._point = self.with_intercept(moved.coef, moved.linear, moved.intercept, 0.0)
@@ -63,7 +65,7 @@ class Descent(LossSolve):
         return self.solution(Status.ITERATIONS)
 
     def _model(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return gradient and curvature at the present point, the latter kept off zero."""
+        """Return gradient and curvature at the current point; the curvature is kept positive."""
         gradient = self.loss.gradient(self.y, self._point.f)
         curvature = self.loss.curvature(self.y, self._point.f)
         least = np.maximum(
@@ -72,7 +74,7 @@ class Descent(LossSolve):
         return gradient, np.maximum(np.maximum(curvature, least), np.finfo(float).tiny)
 
     def _line_search(self, goal: Point) -> Point | None:
-        """Return a point on the way to the goal with a lower objective, if there is one."""
+        """Return a point between the current one and the goal with a lower objective, or None."""
         point = self._point
         gradient = self.loss.gradient(self.y, point.f)
         slope = float(np.sum(self.omega @ (gradient * (goal.f - point.f))))

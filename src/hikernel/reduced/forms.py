@@ -1,18 +1,20 @@
 """Given zeta, solve for beta: the R x R (primal) and the n x n (dual) form of the squared error.
 
-With centred features F (rows scaled by sqrt(omega)), D = diag(zeta) by column, and target y:
+F holds the centred features, with rows scaled by sqrt(omega). D is the diagonal matrix that gives
+every column of node w the entry zeta_w. y is the target, centred and scaled in the same way.
 
     beta = argmin |y - F beta|^2 / 2 + (lambda/2) sum_w |beta_w|^2 / zeta_w,
     a = F'(y - F beta) / lambda,    beta_w = zeta_w a_w.
 
-Both forms also give the (m, m) curvature C with which the Hessian of the minimum value P in
-log(eta) coordinates is lambda diag(h) - kappa C kappa', h_v = |beta_D(v)|^2 / eta_v:
+Let P be the minimum value as a function of eta. In log(eta) coordinates its Hessian is
+lambda diag(h) - kappa C kappa' with h_v = |beta_D(v)|^2 / eta_v. Both forms give the (m, m)
+curvature C:
 
     primal  C = lambda^2 E'(u u' * M^-1)E,   M = lambda I + D^1/2 F'F D^1/2, u = beta / zeta^1/2
     dual    C = lambda diag(q) - lambda V' B^-1 V,   B = lambda I + F D F', V_w = F_w beta_w
 
-(E sums the columns of a node, q_w = zeta_w |a_w|^2). The two are equal; each is the cheaper one
-on its own side of R = n.
+E is the (R, m) indicator matrix that sums over the columns of each node; q_w = zeta_w |a_w|^2. The
+two expressions are equal. The primal form is cheaper for R < n, the dual form for R > n.
 """
 
 from __future__ import annotations
@@ -49,7 +51,7 @@ class Evaluation:
     fit : float
         y'(y - F beta), the linear part of the dual objective.
     curvature : callable
-        Returns C, shape (m, m); called only where a Newton step is taken.
+        Returns C, shape (m, m). Called only when a Newton step is taken.
     """
 
     coef: FloatArray
@@ -62,15 +64,15 @@ class Evaluation:
 
 
 class Form(Protocol):
-    """One way to solve for beta."""
+    """A way to solve for beta given zeta; see the module docstring for the notation."""
 
     total: float
     """|y|^2: twice the objective of the empty model."""
     n_columns: int
-    """R."""
+    """R, the number of coordinates of beta."""
 
     def evaluate(self, zeta: FloatArray, lam: float) -> Evaluation | None:
-        """Solve for one zeta of shape (m,); None when rounding makes the system singular."""
+        """Solve for one zeta of shape (m,); return None if the system is numerically singular."""
         ...
 
     def scores(self, coef: FloatArray, lam: float) -> FloatArray:
@@ -78,7 +80,7 @@ class Form(Protocol):
         ...
 
     def columns(self, nodes: IndexArray) -> IndexArray:
-        """Return the feature columns of some nodes, given and returned as positions."""
+        """Return the positions of the columns of some nodes; nodes are given by position."""
         ...
 
     def squares(self, x: FloatArray) -> FloatArray:
@@ -86,16 +88,16 @@ class Form(Protocol):
         ...
 
     def inner(self, x: FloatArray, z: FloatArray) -> float:
-        """Return the inner product of two vectors of coordinates."""
+        """Return the inner product of two coordinate vectors of shape (R,)."""
         ...
 
     def restrict(self, nodes: IndexArray) -> Form:
-        """Return the form of some of the nodes, given by position."""
+        """Return the form restricted to some of the nodes, given by position."""
         ...
 
 
 class PrimalForm:
-    """The R x R form, from moments: its cost does not depend on the number of rows.
+    """The R x R form, from moments: its cost does not depend on the number of rows n.
 
     Parameters
     ----------
@@ -152,11 +154,11 @@ class PrimalForm:
         )
 
     def scores(self, coef: FloatArray, lam: float) -> FloatArray:
-        """Return a for any beta."""
+        """Return a = F'(y - F beta) / lambda for any beta."""
         return (self.cross - matvec(self.gram, coef)) / lam
 
     def columns(self, nodes: IndexArray) -> IndexArray:
-        """Return the feature columns of some nodes."""
+        """Return the positions of the feature columns of some nodes."""
         return self._blocks.columns(nodes)
 
     def squares(self, x: FloatArray) -> FloatArray:
@@ -168,7 +170,7 @@ class PrimalForm:
         return float(x @ z)
 
     def restrict(self, nodes: IndexArray) -> PrimalForm:
-        """Return the form of some of the nodes."""
+        """Return the form restricted to some of the nodes."""
         columns = self._blocks.columns(nodes)
         return PrimalForm(
             self.gram[np.ix_(columns, columns)],
@@ -186,7 +188,7 @@ class DualForm:
     features : ndarray of shape (n, R)
         F: centred, rows scaled by sqrt(omega).
     target : ndarray of shape (n,)
-        y: centred, scaled alike.
+        y: centred, scaled in the same way.
     blocks : Blocks
         Columns of each node.
     """
@@ -230,12 +232,12 @@ class DualForm:
         )
 
     def scores(self, coef: FloatArray, lam: float) -> FloatArray:
-        """Return a for any beta."""
+        """Return a = F'(y - F beta) / lambda for any beta."""
         residual = self._target - matvec(self._features, coef)
         return matvec(self._features.T, residual) / lam
 
     def columns(self, nodes: IndexArray) -> IndexArray:
-        """Return the feature columns of some nodes."""
+        """Return the positions of the feature columns of some nodes."""
         return self._blocks.columns(nodes)
 
     def squares(self, x: FloatArray) -> FloatArray:
@@ -247,7 +249,7 @@ class DualForm:
         return float(x @ z)
 
     def restrict(self, nodes: IndexArray) -> Form:
-        """Return the form of some of the nodes: primal when they have fewer columns than rows."""
+        """Return the form restricted to some nodes: primal unless they have more than n columns."""
         features = self._features[:, self._blocks.columns(nodes)]
         blocks = self._blocks.restrict(nodes)
         if features.shape[1] > len(self._target):

@@ -4,10 +4,11 @@ Such a loss is slope f + sum_j max(t_j, 0) with t_j = c_j f + d_j, and max(t, 0)
 
     min v  subject to  v - u = t,  u, v >= 0,   with multiplier a in [0, 1]:  a u = (1 - a) v = 0.
 
-On the central path a u = (1 - a) v = s. A Newton step for these equations turns each row into a
-quadratic model of curvature 1 / (u/a + v/(1 - a)), which goes to the reduced solver; s is lowered
-with the mean complementarity. Smoothing max(t, 0) by s alone is the same path, but Newton's method
-in f then converges in a neighbourhood of width s only.
+On the central path a u = (1 - a) v = s. A Newton step for these equations gives every plus part a
+quadratic model of curvature 1 / (u/a + v/(1 - a)). The reduced solver minimises the sum of these
+models. s is lowered in proportion to the mean complementarity. Smoothing max(t, 0) with parameter s
+follows the same path, but Newton's method in f alone then converges only in a neighbourhood of
+width s.
 """
 
 from __future__ import annotations
@@ -30,24 +31,25 @@ __all__ = ["InteriorPoint"]
 
 _MAX_STEPS = 100
 _FIRST_SHARES = (0.1, 0.01, 0.5)
-"""The first s over the loss of the start: where one does not lead to the end, the next is tried."""
+"""First values of s, relative to the starting loss per output; each is tried if the last failed."""
 _EXACT = 1e-12
-"""Smoothing at which an intercept is exact for all purposes."""
+"""Smoothing so small that the intercept computed with it is exact for all practical purposes."""
 _TO_BOUNDARY = 0.99
 _PATIENCE = 15
 _CENTRING = ((0.9, 0.1), (0.5, 0.3), (0.1, 0.7), (-1.0, 2.0))
-"""The next s over the mean complementarity, after steps longer than the first number: the shorter
-the step, the less s falls; after hardly any step it rises, back towards the centre."""
+"""Pairs (least step length, factor): the next s is factor times the mean complementarity, with the
+first pair whose least length the step exceeds. The shorter the step, the less s falls. After a very
+short step s rises, which leads back to the central path."""
 _PROGRESS = 0.7
-"""Gap over the last one above which models are solved more precisely."""
+"""Ratio of a gap to the previous one above which the models are solved more precisely."""
 _LEAST_PRECISION = 1e-8
 _SHARE = 0.15
-"""Share of the tolerance that the distance from the kinks may use up."""
+"""Share of the tolerance that the smoothing s may use up."""
 
 
 @dataclass(frozen=True)
 class _Slacks:
-    """a, u, v for every plus part, row and output: shape (parts, n) or (parts, n, k)."""
+    """a, u and v of every plus part, row and output: shape (parts, n) or (parts, n, k)."""
 
     a: FloatArray
     u: FloatArray
@@ -59,18 +61,18 @@ class _Slacks:
         return float(np.mean(np.tensordot(products, omega, (1, 0))))
 
     def curvature(self) -> FloatArray:
-        """Return the curvature of each part."""
+        """Return the curvature 1 / (u/a + v/(1 - a)) of each part."""
         return 1.0 / (self.u / self.a + self.v / (1.0 - self.a))
 
     def moved(self, change: _Slacks, primal: float, dual: float) -> _Slacks:
-        """Return the slacks after a step."""
+        """Return the slacks after a step of length ``dual`` in a and ``primal`` in u and v."""
         return _Slacks(
             self.a + dual * change.a, self.u + primal * change.u, self.v + primal * change.v
         )
 
 
 class InteriorPoint(LossSolve):
-    """One solve with a loss of plus parts; parameters are those of ``LossSolve``."""
+    """One solve with a loss that has kinks; parameters are those of ``LossSolve``."""
 
     def __init__(
         self, problem: ReducedProblem, lam: float, tol: float, warm: WarmStart | None
@@ -81,14 +83,14 @@ class InteriorPoint(LossSolve):
         self._first_eta = self.eta
 
     def run(self) -> ReducedSolution:
-        """Follow the central path from one start after the other, until one leads to the end."""
+        """Follow the central path from each first s in turn until one run converges."""
         for share in _FIRST_SHARES:
             if self._follow(share):
                 return self.solution(Status.CONVERGED)
         return self.solution(Status.OFF_CENTRE)
 
     def _start(self, share: float) -> None:
-        """Put the slacks on the central path of a first s."""
+        """Set the first s from ``share``, and put the slacks on the central path for it."""
         start = self._exact_start
         loss = float(self.omega @ self.loss.value(self.y, start.f))
         outputs = int(np.prod(self.outputs, dtype=int))
@@ -101,7 +103,7 @@ class InteriorPoint(LossSolve):
         self.since_best = 0
 
     def _follow(self, share: float) -> bool:
-        """Step until the gap is small enough; say whether it got there."""
+        """Take steps until the gap is small enough; return whether the tolerance was met."""
         self._start(share)
         last_gap, precision = np.inf, 0.03
         for _ in range(_MAX_STEPS):
@@ -109,7 +111,8 @@ class InteriorPoint(LossSolve):
             slacks, f = self._slacks, self._point.f
             objective = self.objective(self._point)
             part_curvature = slacks.curvature()
-            # Where the multiplier would go if f stayed, and how it answers to f.
+            # aim: the multiplier after the step if f did not change. part_curvature: its
+            # derivative with respect to t.
             aim = slacks.a + part_curvature * self._pull(self._c * f + self._d)
             gradient = self._slope + np.sum(self._c * aim, axis=0)
             curvature = np.sum(self._c**2 * part_curvature, axis=0)
@@ -124,7 +127,7 @@ class InteriorPoint(LossSolve):
             r = -(self._slope + np.sum(self._c * self._slacks.a, axis=0))
             gap = self.note(exact, balanced(r, self.omega), dual_norm)
             if gap.value > _PROGRESS * last_gap:
-                precision = max(0.1 * precision, _LEAST_PRECISION)  # eta may be what holds it up
+                precision = max(0.1 * precision, _LEAST_PRECISION)  # eta may be too inaccurate
             last_gap = gap.value
             if self.is_enough(gap):
                 return True
@@ -138,7 +141,7 @@ class InteriorPoint(LossSolve):
         return np.asarray(t - s / (1.0 - a) + s / a)
 
     def _move(self, f: FloatArray, part_curvature: FloatArray) -> float:
-        """Move the slacks towards a new prediction, lower s, and return the primal step length."""
+        """Move the slacks towards the prediction f, update s, and return the primal length."""
         slacks, s = self._slacks, self._smoothing
         da = part_curvature * self._pull(self._c * f + self._d)
         change = _Slacks(
@@ -155,11 +158,11 @@ class InteriorPoint(LossSolve):
         return primal
 
     def _least(self, objective: float) -> float:
-        """Return the s at which its share of the tolerance is used up."""
+        """Return the s at which the smoothing uses up its share of the tolerance."""
         cost = len(self._c) * int(np.prod(self.outputs, dtype=int))
         return max(_SHARE * self.tol * objective / cost, 1e-14)
 
 
 def _length(x: FloatArray, dx: FloatArray) -> float:
-    """Return the step, at most 1, that keeps x positive."""
+    """Return a step length, at most 1, that goes at most 99 % of the way to x + step dx = 0."""
     return float(min(1.0, _TO_BOUNDARY / max(float(np.max(-dx / x)), 1e-300)))

@@ -1,11 +1,11 @@
-"""Given zeta, solve for beta where nodes are known by their kernels: the n x n form again.
+"""Given zeta, solve for beta when nodes are given by their kernels: an n x n form.
 
 With row weights W = diag(weights), w = weights / sum, centring H = I - 1 w' and S = W^1/2,
 
     B = lambda I + S H (sum_w zeta_w K_w) H' S,    s = B^-1 S y,    u = H' S s,
 
-u has sum zero, the functions are zeta_w K_w u and |a_w|^2 = u' K_w u. One factorisation costs
-n^3 / 3, everything else m n^2: nothing grows with the rank of the kernels.
+u has sum zero, the function of node w is zeta_w K_w u, and |a_w|^2 = u' K_w u. One factorisation
+costs n^3 / 3, everything else m n^2. No cost grows with the rank of the kernels.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class KernelForm:
     Parameters
     ----------
     kernels : KernelOperator
-        The m nodes; beta and a are in its coordinates.
+        The kernels of the m nodes; beta and a are in the coordinates that it defines.
     weights : ndarray of shape (n,)
         Weights of the rows, positive, of any sum.
     target : ndarray of shape (n,)
-        y, of weighted mean zero.
+        y, with weighted mean zero.
     """
 
     def __init__(self, kernels: KernelOperator, weights: FloatArray, target: FloatArray) -> None:
@@ -58,7 +58,7 @@ class KernelForm:
         scores = self._kernels.coordinates(dual)
 
         def curvature() -> FloatArray:
-            # L^-1 of the parts S H K_w u zeta_w, with B = L L' and the factor L' stored.
+            # L^-1 times the parts S H K_w u zeta_w, where B = L L' and ``factor`` holds L'.
             half, _ = lapack.dtrtrs(factor, fitted * zeta, lower=0, trans=1)
             out = -lam * matmul(half.T, half)
             out.flat[:: len(out) + 1] += lam * zeta * score_squares
@@ -75,12 +75,12 @@ class KernelForm:
         )
 
     def scores(self, coef: FloatArray, lam: float) -> FloatArray:
-        """Return a for any beta."""
+        """Return a for any beta, given in coordinates."""
         residual = self._scaled - self._centred(self._kernels.expand(coef))
         return self._kernels.coordinates(self._to_rows(residual / lam))
 
     def columns(self, nodes: IndexArray) -> IndexArray:
-        """Return the coordinates of some nodes, given and returned as positions."""
+        """Return the positions of the coordinates of some nodes; nodes are given by position."""
         return self._kernels.blocks.columns(nodes)
 
     def squares(self, x: FloatArray) -> FloatArray:
@@ -88,11 +88,11 @@ class KernelForm:
         return self._kernels.squares(x)
 
     def inner(self, x: FloatArray, z: FloatArray) -> float:
-        """Return the inner product of two models."""
+        """Return the inner product of two models, given in coordinates."""
         return self._kernels.inner(x, z)
 
     def restrict(self, nodes: IndexArray) -> KernelForm:
-        """Return the form of some of the nodes."""
+        """Return the form restricted to some of the nodes."""
         return KernelForm(self._kernels.restrict(nodes), self._weights, self._target)
 
     def _system(self, zeta: FloatArray, lam: float) -> FloatArray:
@@ -107,7 +107,7 @@ class KernelForm:
         return system
 
     def _centred(self, values: FloatArray) -> FloatArray:
-        """Return S H values, for one column or several."""
+        """Return S H values, for values of shape (n,) or (n, m)."""
         centred = values - self._mean_weights @ values
         return np.asarray((self._root * centred.T).T)
 

@@ -1,13 +1,13 @@
-"""Any convex loss on a hull: Newton's method on the loss, the penalty kept as it is.
+"""Any convex loss on a hull: Newton's method on the loss, with the penalty kept exact.
 
-At the present prediction f the loss is replaced by a quadratic model,
+At the current prediction f the loss is replaced by a quadratic model,
 
     sum_i omega_i W_i (z_i - f_i)^2 / 2,    z = f - g / W,
 
-with gradient g and curvature W: the squared-error problem with other row weights and another
-target, which ``newton`` solves over beta, b and eta together. ``descent`` takes g and W from a
-smooth loss, ``interior`` from the central path of a loss with kinks. Both end by the gap of the
-exact loss, with its exact conjugate.
+with gradient g and curvature W. This is a squared-error problem with other row weights and another
+target; ``newton`` solves it over beta, b and eta together. ``descent`` takes g and W from a smooth
+loss, ``interior`` from the central path of a loss with kinks. Both stop on the duality gap of the
+exact loss, computed with its exact conjugate.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Gap:
-    """The gap at a point, with the dual point that proves it."""
+    """The duality gap at a point, with the dual point (residuals) that proves it."""
 
     objective: float
     dual_bound: float
@@ -76,18 +76,18 @@ class Gap:
 
 
 class LossSolve(ABC):
-    """What the solves of all losses have in common.
+    """Base class of the solvers for general losses.
 
     Parameters
     ----------
     problem : ReducedProblem
-        Hull and loss.
+        The problem: hull, rows, target and loss.
     lam : float
         lambda.
     tol : float
-        Relative gap to reach.
+        Relative duality gap to reach.
     warm : WarmStart, optional
-        Where to start.
+        Starting point; the zero model by default.
     """
 
     def __init__(
@@ -107,10 +107,10 @@ class LossSolve(ABC):
 
     @abstractmethod
     def run(self) -> ReducedSolution:
-        """Step until the gap is small enough."""
+        """Take steps until the gap is small enough, and return the best point found."""
 
     def first_point(self, warm: WarmStart | None, smoothing: float) -> Point:
-        """Return where to start, with the best intercept."""
+        """Return the starting point, with the best intercept for it."""
         if warm is None:
             coef = np.zeros((self.problem.n_columns, *self.outputs))
             return self.with_intercept(coef, np.zeros_like(self.y), 0.0, smoothing)
@@ -119,7 +119,11 @@ class LossSolve(ABC):
     def model_solution(
         self, point: Point, gradient: FloatArray, curvature: FloatArray, wanted: float
     ) -> tuple[Point, DualNormBound]:
-        """Solve the quadratic model at a point to an absolute gap, and keep its eta."""
+        """Solve the quadratic model at a point to the absolute gap ``wanted``.
+
+        Returns the minimiser of the model and the dual norm bound of its solution. The eta of the
+        solution is stored as ``self.eta``, from which the next model starts.
+        """
         problem = self.problem
         shape = (len(self.omega), -1)
         targets = (point.f - gradient / curvature).reshape(shape)
@@ -138,16 +142,17 @@ class LossSolve(ABC):
         coef = solution.coef.reshape(-1, problem.n_columns)
         b = target_means - np.sum(column_means * coef, axis=1)
         if self.loss.shift_invariant:
-            # What all outputs share changes the penalty alone.
+            # The component that all outputs share does not change the loss, only the penalty.
             coef, b = coef - np.mean(coef, axis=0), b - np.mean(b)
         coef = coef.T if self.outputs else coef[0]
         goal = Point(coef, self.apply(coef), b if self.outputs else b[0], self.norm(coef))
         return goal, solution.dual_norm
 
     def gap(self, point: Point, residuals: FloatArray, eta: FloatArray) -> Gap:
-        """Return the gap of the exact problem at a point and a dual point.
+        """Return the duality gap of the exact problem at a point and a dual point.
 
-        ``eta`` is where the search for a good bound on the dual norm starts.
+        ``residuals`` are the dual point. ``eta`` is the starting point for the refinement of the
+        dual norm bound.
         """
         problem = self.problem
         objective = self.objective(point)
@@ -161,7 +166,7 @@ class LossSolve(ABC):
         return Gap(objective, dual, bound, scores, residuals)
 
     def note(self, point: Point, residuals: FloatArray, start: DualNormBound) -> Gap:
-        """Return the gap and remember the best point."""
+        """Return the gap of a point, and keep the point if it is the best so far."""
         gap = self.gap(point, residuals, start.eta)
         assert self.eta is not None
         self.since_best += 1
@@ -170,11 +175,11 @@ class LossSolve(ABC):
         return gap
 
     def is_enough(self, gap: Gap) -> bool:
-        """Whether the tolerance is met, or only rounding is left."""
+        """Return whether the tolerance is met, or the gap is down to rounding."""
         return gap.value <= max(self.tol * gap.objective, 1e-15)
 
     def solution(self, status: Status) -> ReducedSolution:
-        """Return the best point met."""
+        """Return the best point found, with the given status."""
         assert self._best is not None
         gap, point, eta = self._best
         return ReducedSolution(
@@ -193,12 +198,12 @@ class LossSolve(ABC):
     def with_intercept(
         self, coef: FloatArray, linear: FloatArray, start: FloatArray | float, smoothing: float
     ) -> Point:
-        """Return a point with the best intercept."""
+        """Return the point with these coefficients and the best intercept."""
         b = self.loss.intercept(self.y, linear, self.omega, smoothing, start)
         return Point(coef, linear, b, self.norm(coef))
 
     def mix(self, point: Point, goal: Point, length: float) -> Point:
-        """Return the point some way from one to another."""
+        """Return point + length (goal - point)."""
         coef = point.coef + length * (goal.coef - point.coef)
         return Point(
             coef,

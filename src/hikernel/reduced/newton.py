@@ -10,8 +10,8 @@ Mehrotra's predictor-corrector method on
 
     (H + diag(s)) x + nu theta = mu - g,    theta' x = 0,    s = theta * z -> mu,
 
-with an Armijo search on the barrier function P - mu sum log theta. The stopping test does not
-use mu: it computes the duality gap from a dual norm that is refined for the current alpha.
+with an Armijo line search on the barrier function P - mu sum log theta. The stopping test does not
+use mu. It computes the duality gap from a bound on the dual norm, refined for the current alpha.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _TO_BOUNDARY = 0.995
 _WARM_MIX = 1e-3
 """Share of the uniform distribution mixed into a warm start, so that no theta starts at zero."""
 _ROUNDING = 1e-14
-"""Gaps below this fraction of |y|^2 are rounding: the moments are not known any better."""
+"""Gaps below this fraction of |y|^2 are rounding: the moments are no more accurate than this."""
 
 
 @dataclass(frozen=True)
 class _Point:
-    """An evaluated theta."""
+    """A theta and the solution for beta at it."""
 
     theta: FloatArray
     eta: FloatArray
@@ -76,20 +76,21 @@ def solve_reduced(
     form : Form
         The primal or the dual form.
     hull : HullMap
-        The m nodes.
+        The m nodes and their relations.
     lam : float
         lambda.
     tol : float
-        Duality gap relative to the objective.
+        Duality gap to reach, relative to the objective.
     warm_eta : ndarray of shape (m,), optional
-        eta of a neighbouring problem, zero for nodes it did not have.
+        eta of a neighbouring problem, zero for nodes that it did not have.
     max_iter : int
-        Newton steps at most.
+        Largest number of Newton steps.
 
     Returns
     -------
     ReducedSolution
-        With a status; nothing is raised when it does not converge.
+        The solution; its status says whether the solve converged. No exception is raised if it
+        did not.
     """
     m = hull.size
     theta = _start(hull, warm_eta)
@@ -101,7 +102,8 @@ def solve_reduced(
     slack = np.full(m, _first_barrier(point, lam, warm=warm_eta is not None))
     status = Status.ITERATIONS
     for iteration in range(max_iter + 1):
-        # Away from the centre the gap is large whatever one does: refine only where it may end.
+        # While the barrier is large the gap is large too, however good the dual norm bound is. So
+        # the bound is refined only where the test may succeed.
         central = float(np.sum(slack)) <= 30.0 * tol * point.value
         warm = warm_eta is not None and iteration == 0
         gap = _gap(form, hull, point, lam, tol, refine=central or warm)
@@ -167,7 +169,7 @@ def _evaluate(form: Form, hull: HullMap, theta: FloatArray, lam: float) -> _Poin
 
 
 def _gap(form: Form, hull: HullMap, point: _Point, lam: float, tol: float, *, refine: bool) -> _Gap:
-    """Return primal value, dual bound and the dual norm bound behind it."""
+    """Return the primal objective, the dual bound, and the dual norm bound that proves it."""
     solved = point.solved
     objective = solved.loss + 0.5 * lam * hull.norm(solved.coef_squares) ** 2
     curve = QuadraticCurve(solved.fit, 2.0 * solved.loss)
@@ -187,7 +189,7 @@ def _step(
     lam: float,
     barrier_floor: float,
 ) -> tuple[_Point, FloatArray] | None:
-    """Take one predictor-corrector step; None when no step makes progress."""
+    """Take one predictor-corrector step; return None when no step makes progress."""
     newton = _NewtonSystem(hull, point, slack, lam)
     if not newton.ok:
         return None
@@ -223,7 +225,8 @@ class _NewtonSystem:
         matrix = -hull.sandwich(point.solved.curvature(), point.eta, point.zeta)
         diagonal = lam * point.pull + slack
         matrix.flat[:: len(slack) + 1] += diagonal
-        # Positive definite in exact arithmetic; a growing ridge repairs what rounding breaks.
+        # The matrix is positive definite in exact arithmetic. Where rounding breaks this, a ridge
+        # is added and increased until the factorisation succeeds.
         ridge = 0.0
         for _ in range(8):
             trial = matrix.copy()
@@ -238,7 +241,7 @@ class _NewtonSystem:
     def direction(
         self, barrier: float, correction: FloatArray | float = 0.0
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the scaled primal step x and the step of the slack."""
+        """Return the scaled primal step x and the step of the slack s."""
         free, _ = lapack.dpotrs(self._factor, barrier - self.gradient - correction, lower=0)
         multiplier = (self._theta @ free) / (self._theta @ self._along)
         x = free - multiplier * self._along
@@ -246,7 +249,7 @@ class _NewtonSystem:
 
 
 def _step_lengths(x: FloatArray, dslack: FloatArray, slack: FloatArray) -> tuple[float, float]:
-    """Return the longest steps that keep theta and slack positive, at most 1."""
+    """Return step lengths, at most 1, that keep theta and slack positive with a small margin."""
     primal = _TO_BOUNDARY / max(float(np.max(-x)), _TO_BOUNDARY)
     dual = _TO_BOUNDARY / max(float(np.max(-dslack / slack)), _TO_BOUNDARY)
     return primal, dual
@@ -263,7 +266,10 @@ def _line_search(
     lam: float,
     trials: int,
 ) -> tuple[_Point, float] | None:
-    """Step along x until the barrier function decreases; None after ``trials`` attempts."""
+    """Shorten the step along x until the barrier function decreases enough.
+
+    Returns the new point and the step length, or None after ``trials`` attempts.
+    """
 
     def trial_at(length: float) -> _Point | None:
         theta = np.maximum(point.theta * (1.0 + length * x), THETA_FLOOR)
@@ -279,7 +285,7 @@ def _line_search(
 
 
 def _singular(form: Form, hull: HullMap) -> ReducedSolution:
-    """Return the zero model: valid, with no bound proven."""
+    """Return the zero model, with the trivial dual bound 0 and status SINGULAR."""
     eta = hull.eta(np.full(hull.size, 1.0 / hull.size))
     n_columns = form.n_columns
     return ReducedSolution(

@@ -1,8 +1,8 @@
 """Several outputs with shared weights zeta: the sum of their forms.
 
-Each output has a least-squares problem of its own; zeta, and so the hull, is common. P(zeta) and
-its curvature are sums over the outputs. Vectors of R columns become vectors of k R, one output
-after the other.
+Each of the k outputs has its own least-squares problem; zeta, and therefore the hull, is shared.
+P(zeta) and its curvature are sums over the outputs. Coordinate vectors have length k R instead of
+R, one output after the other.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ class OutputForms:
         )
 
     def scores(self, coef: FloatArray, lam: float) -> FloatArray:
-        """Return a for any beta."""
+        """Return a for any beta, both of shape (k R,)."""
         parts = self._split(coef)
         return np.concatenate(
             [form.scores(part, lam) for form, part in zip(self._forms, parts, strict=True)]
         )
 
     def columns(self, nodes: IndexArray) -> IndexArray:
-        """Return the columns of some nodes, those of every output."""
+        """Return the positions of the columns of some nodes, in all outputs."""
         offset, out = 0, []
         for form in self._forms:
             out.append(form.columns(nodes) + offset)
@@ -69,18 +69,18 @@ class OutputForms:
         return np.concatenate(out)
 
     def squares(self, x: FloatArray) -> FloatArray:
-        """Return the squared norm of each node's coordinates, of all outputs."""
+        """Return the squared norm of each node's coordinates, summed over the outputs."""
         parts = self._split(x)
         sums = [form.squares(part) for form, part in zip(self._forms, parts, strict=True)]
         return np.asarray(np.sum(sums, axis=0))
 
     def inner(self, x: FloatArray, z: FloatArray) -> float:
-        """Return the inner product, added over the outputs."""
+        """Return the inner product, summed over the outputs."""
         parts = zip(self._forms, self._split(x), self._split(z), strict=True)
         return sum(form.inner(a, b) for form, a, b in parts)
 
     def restrict(self, nodes: IndexArray) -> OutputForms:
-        """Return the form of some of the nodes."""
+        """Return the form restricted to some of the nodes."""
         return OutputForms([form.restrict(nodes) for form in self._forms])
 
     def _split(self, x: FloatArray) -> list[FloatArray]:

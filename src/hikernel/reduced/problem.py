@@ -1,8 +1,8 @@
 """The convex problem on a hull that grows and shrinks, for any loss and any lambda.
 
-Only moments of the rows are kept. With the squared error they do not depend on the solution, so
-that new nodes alone cost a pass over the rows. Other losses are a sequence of squared-error
-problems with other weights and targets (``loss_solve``).
+The primal form needs only moments of the rows. With the squared error the moments do not depend on
+the solution and are kept, so only new nodes need a pass over the rows. Other losses are solved as a
+sequence of squared-error problems with other weights and targets (``loss_solve``).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["FormName", "ReducedProblem"]
 FormName = Literal["auto", "primal", "dual"]
 
 _CONSTANT = 1e-26
-"""Variance over squared mean up to which a feature column is a constant, rounded."""
+"""A feature column counts as constant if its variance is at most this times its squared mean."""
 
 
 class ReducedProblem:
@@ -47,23 +47,23 @@ class ReducedProblem:
     y : ndarray of shape (n,) or (n, k)
         The target.
     nodes : sequence of nodes
-        An ancestor-closed hull.
+        The hull: a set of nodes that contains all their ancestors.
     loss : Loss, optional
         The loss; the squared error by default.
     form : {"auto", "primal", "dual"}
-        The R x R or the n x n form; "auto" takes the smaller one. Where a node is known by its
-        Gram matrix there is only the latter.
+        The R x R or the n x n form; "auto" takes the smaller one. Hulls with a node that is given
+        by its Gram matrix always use the n x n form.
 
     Attributes
     ----------
     nodes : list of nodes
-        The hull, in the order that all vectors over the nodes have.
+        The hull. All vectors over the nodes have this order.
     blocks : Blocks
         Feature columns of each node.
     means : ndarray of shape (R,)
         Weighted means of the columns.
     constant_columns : ndarray of bool of shape (R,)
-        Columns that say nothing beyond the intercept.
+        Columns that are constant up to rounding; they add nothing beyond the intercept.
     """
 
     def __init__(
@@ -122,12 +122,13 @@ class ReducedProblem:
         tol : float
             Duality gap to reach, relative to the objective.
         warm : WarmStart, optional
-            Where to start; it may lack the nodes appended since.
+            Starting point; it may lack the nodes appended since.
 
         Returns
         -------
         ReducedSolution
-            With a status; nothing is raised when it does not converge.
+            The solution; its status says whether the solve converged. No exception is raised if
+            it did not.
         """
         if warm is not None:
             warm = warm.padded(len(self.nodes), self.n_columns)
@@ -138,25 +139,25 @@ class ReducedProblem:
         return method(self, lam, tol, warm).run()
 
     def node_squares(self, columns: FloatArray) -> FloatArray:
-        """Return the squared norm of each node's coordinates (of all outputs), shape (m,)."""
+        """Return the squared norm of each node's coordinates, summed over outputs, shape (m,)."""
         if self._kernels is not None:
             return self._kernels.squares(columns)
         return self.blocks.squares(columns)
 
     def rounded_up_squares(self, dual_coef: FloatArray) -> FloatArray:
-        """Return |a_w|^2 plus a bound on its rounding error, for dual variables of sum zero.
+        """Return |a_w|^2 plus a bound on its rounding error, shape (m,).
 
-        Shape (m,).
+        ``dual_coef`` must sum to zero.
         """
         if self._kernels is not None:
             return self._kernels.score_squares(dual_coef, rounded_up=True)
         scores = self.engine.score_bounds(self.nodes, dual_coef)
-        # A constant column has no score but rounding.
+        # The score of a constant column is zero up to rounding.
         scores[self.constant_columns] = 0.0
         return self.node_squares(scores)
 
     def extend(self, nodes: Sequence[Vertex]) -> None:
-        """Append nodes, whose parents are there already or among them."""
+        """Append nodes; their parents must be in the hull or among the new nodes."""
         fresh = list(nodes)
         if len(set(fresh)) != len(fresh) or not set(self.nodes).isdisjoint(fresh):
             raise ValueError("The nodes to append must be distinct and not yet in the hull.")
@@ -169,7 +170,7 @@ class ReducedProblem:
         )
         means = self.engine.means(fresh)
         variances = self.engine.gram_diagonal(fresh, means)
-        # A column that is constant up to rounding says nothing beyond the intercept.
+        # A column that is constant up to rounding adds nothing beyond the intercept.
         constant = variances <= _CONSTANT * means**2
         self.constant_columns = np.concatenate([self.constant_columns, constant])
         n_old = len(self.nodes)
@@ -182,7 +183,7 @@ class ReducedProblem:
         self._gram = self._extended_gram(n_old)
 
     def restrict(self, keep: Sequence[Vertex]) -> ReducedProblem:
-        """Return the problem on a smaller hull."""
+        """Return the problem on the smaller hull ``keep``; the order of the nodes is kept."""
         chosen = set(keep)
         index = [i for i, node in enumerate(self.nodes) if node in chosen]
         columns = self.blocks.columns(index)
@@ -199,7 +200,7 @@ class ReducedProblem:
         return out
 
     def squared_form(self) -> Form:
-        """Return the form of the squared error, with moments that are kept from hull to hull."""
+        """Return the form of the squared error; its moments are reused when the hull changes."""
         if self._squared_form is None:
             weights = self.engine.row_weights
             centred = self.y - float(weights @ self.y)
@@ -224,7 +225,7 @@ class ReducedProblem:
         Returns
         -------
         tuple of (Form, ndarray of shape (k,), ndarray of shape (k, R))
-            The form, and the means of its targets and columns.
+            The form, and the weighted means of the targets and of the columns of each output.
         """
         forms: list[Form] = []
         target_means, column_means = [], []
@@ -247,7 +248,7 @@ class ReducedProblem:
     ) -> Form:
         """Return the form of min sum weights_i (target_i - f_i)^2 / 2 with an intercept.
 
-        ``target`` must have weighted mean zero, ``means`` are the weighted means of the columns;
+        ``target`` must have weighted mean zero. ``means`` are the weighted means of the columns.
         ``gram`` is None for the dual form.
         """
         if self._kernels is not None:
@@ -260,13 +261,13 @@ class ReducedProblem:
             features[:, self.constant_columns] = 0.0
             return DualForm(features, root * target, self.blocks)
         weighted = weights * target
-        # The weighted target sums to zero up to rounding only; take out what that leaves.
+        # The weighted target sums to zero only up to rounding; the last term corrects for this.
         cross = self.engine.correlate(self.nodes, weighted) - means * float(np.sum(weighted))
         cross[self.constant_columns] = 0.0
         return PrimalForm(gram, cross, float(weighted @ target), self.blocks)
 
     def _extended_gram(self, n_old: int) -> FloatArray | None:
-        """Return the moments with those of the nodes from ``n_old`` on, if any are kept."""
+        """Return the Gram matrix with the nodes from ``n_old`` on added; None if none is kept."""
         if self._gram is None or self.uses_dual_form:
             return None
         size = len(self._gram)

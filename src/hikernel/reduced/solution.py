@@ -1,4 +1,4 @@
-"""How a reduced solve ended, in words, and what it found."""
+"""The result of a reduced solve, its status, and warm starts."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ __all__ = ["ReducedSolution", "Status", "WarmStart"]
 
 @dataclass(frozen=True)
 class WarmStart:
-    """Where a neighbouring problem ended.
+    """The solution of a neighbouring problem, to start from.
 
     Attributes
     ----------
     eta : ndarray of shape (m,)
-        Variational weights of its nodes.
+        Variational weights of the nodes.
     coef : ndarray of shape (R,) or (R, k)
         beta.
     """
@@ -29,7 +29,7 @@ class WarmStart:
     coef: FloatArray
 
     def padded(self, size: int, n_columns: int) -> WarmStart:
-        """Return the same with zeros for nodes that were appended since."""
+        """Return the warm start with zeros for the nodes that were appended since."""
         eta = np.zeros(size)
         eta[: len(self.eta)] = self.eta
         coef = np.zeros((n_columns, *self.coef.shape[1:]))
@@ -38,7 +38,7 @@ class WarmStart:
 
 
 class Status(Enum):
-    """The end of a reduced solve; the value is a sentence with a remedy."""
+    """How a reduced solve ended; the value is a sentence, with a remedy where one is needed."""
 
     CONVERGED = "The reduced problem is solved to the tolerance."
     ITERATIONS = (
@@ -61,7 +61,7 @@ class Status(Enum):
 
     @property
     def sentence(self) -> str:
-        """What happened and what to do about it."""
+        """What happened, and what to do about it."""
         return str(self.value)
 
     @property
@@ -89,9 +89,10 @@ class ReducedSolution:
     n_iter : int
         Newton steps taken.
     status : Status
-        How it ended.
+        How the solve ended.
     residuals : ndarray of shape (n,) or (n, k), optional
-        r of the dual point that proves the bound; None for the squared error, where r = y - f.
+        r of the dual point that proves the bound. None for the squared error with one output,
+        where r = y - f.
     """
 
     eta: FloatArray
@@ -107,7 +108,7 @@ class ReducedSolution:
 
     @property
     def warm_start(self) -> WarmStart:
-        """Where a neighbouring problem may start."""
+        """The warm start for a neighbouring problem."""
         return WarmStart(self.eta, self.coef)
 
     @property

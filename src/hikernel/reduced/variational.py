@@ -23,12 +23,13 @@ from hikernel.graphs.interface import SupportsAncestors
 __all__ = ["THETA_FLOOR", "DualNormBound", "HullMap"]
 
 _DENSE_ABOVE = 0.1
-"""Share of ancestor pairs above which BLAS beats sparse products."""
+"""Density of the ancestor relation above which dense (BLAS) products beat sparse ones."""
 _DENSE_BELOW = 200
-"""Hull size up to which BLAS wins whatever the share: a sparse product costs 10 us to call."""
+"""Hull size up to which dense products win at any density: a sparse call costs 10 us."""
 
 THETA_FLOOR = 1e-100
-"""Least d_v^2 eta_v: zero for all purposes, with room for its inverse and its square."""
+"""Least d_v^2 eta_v: zero for all purposes, but its inverse and square do not over- or underflow.
+"""
 
 
 @dataclass(frozen=True)
@@ -45,9 +46,9 @@ class HullMap:
     Parameters
     ----------
     nodes : sequence of nodes
-        The hull, in the order that all vectors of length m below have.
+        The hull. All vectors of length m below have this order.
     graph : SupportsAncestors
-        The graph they come from.
+        The graph that the nodes belong to.
     """
 
     def __init__(self, nodes: Sequence[Vertex], graph: SupportsAncestors) -> None:
@@ -70,7 +71,7 @@ class HullMap:
         self.weights = graph.weights(self.nodes)
 
     def restrict(self, index: NDArray[np.intp]) -> HullMap:
-        """Return the map of some of the nodes, given by position; they must be closed."""
+        """Return the map of some nodes, given by position; they must be ancestor-closed."""
         out = object.__new__(HullMap)
         out.nodes = [self.nodes[i] for i in index]
         out.weights = self.weights[index]
@@ -79,7 +80,7 @@ class HullMap:
         return out
 
     def closure(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return which nodes are ancestors of a chosen one, itself included."""
+        """Return a mask of the chosen nodes and all their ancestors, shape (m,)."""
         return self.descendant_sums(chosen.astype(np.float64)) > 0.0
 
     @property
@@ -123,20 +124,21 @@ class HullMap:
         """Bound Omega*(alpha)^2 by max_v d_v^-2 sum_{D(v)} kappa_vw^2 |a_w|^2, kappa = zeta/eta.
 
         One round replaces eta_v by eta_v rho_v (normalised), where rho_v^2 is the v-th term of
-        the maximum: the fixed point has all rho_v <= Omega*. Every eta > 0 gives a valid bound,
-        so the best one met is returned. A round costs two sparse products, nothing beside a
-        factorisation, and spares the Newton method its last, slow steps towards the centre.
+        the maximum. At the fixed point all rho_v <= Omega*. Every eta > 0 gives a valid bound, so
+        the best bound found is returned. A round costs two products with the ancestor relation,
+        which is negligible beside a factorisation. It saves the Newton method its last, slow steps
+        towards the central path.
 
         Parameters
         ----------
         score_squares : ndarray of shape (m,)
             |a_w|^2.
         eta : ndarray of shape (m,)
-            Where to start, positive.
+            Starting point; positive.
         rounds : int
-            Rounds at most.
+            Largest number of rounds.
         enough : float
-            Stop as soon as the bound is at or below this.
+            Stop as soon as the bound is at or below this value.
         """
         best_value, best_eta = np.inf, eta
         for _ in range(rounds + 1):
@@ -166,7 +168,7 @@ def _product(relation: FloatArray | sparse.csr_array, x: FloatArray) -> FloatArr
 def _submatrix(
     relation: FloatArray | sparse.csr_array, index: NDArray[np.intp]
 ) -> FloatArray | sparse.csr_array:
-    """Return some rows and the same columns, dense where that is faster."""
+    """Return some rows and the same columns, as a dense array where that is faster."""
     part = relation[index][:, index]
     if not isinstance(part, np.ndarray) and len(index) <= _DENSE_BELOW:
         return np.asarray(part.toarray())

@@ -1,9 +1,9 @@
-"""Warm starts: solve where the neighbouring problem had weight, then prove it for the whole hull.
+"""Warm starts: solve on a small working set, then prove the solution for the whole hull.
 
-Most nodes of a hull have no weight at the optimum. Starting from the eta of a neighbouring
-problem, the Newton method runs on the few nodes that had some; one product with the moments
-gives the scores of all others, and a dual norm bound over the whole hull either proves the
-solution or names the nodes that must come in.
+Most nodes of a hull have no weight at the optimum. Given the eta of a neighbouring problem, the
+Newton method runs only on the few nodes that had weight there. One product with the moments gives
+the scores of all other nodes. A dual norm bound over the whole hull then either proves the solution
+or shows which nodes must enter the working set.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from hikernel.reduced.variational import THETA_FLOOR, HullMap
 __all__ = ["solve_form", "solve_from"]
 
 _SUPPORT = 1e-4
-"""Share d_v^2 eta_v from which on a node counts as having weight."""
+"""Share of sum d_v^2 eta_v above which a node counts as having weight."""
 _LARGEST_SHARE = 0.6
-"""A working set above this share of the hull is not worth the detour."""
+"""Share of the hull above which a working set saves nothing: the whole hull is solved."""
 _NEAR = 0.9
-"""Fraction of delta above which a score lets a node in before it violates."""
+"""A node enters the first working set if |a_w| / d_w exceeds this fraction of Omega(beta)."""
 _ROUNDS = 6
 _INNER = 0.3
 """Share of the tolerance that the solve on the working set may use up."""
 _ONE_THREAD = 500
-"""Size of the linear systems up to which one thread is as fast as two."""
+"""Number of columns R up to which one BLAS thread is as fast as two."""
 
 
 def solve_form(
     form: Form, hull: HullMap, lam: float, *, tol: float, warm_eta: FloatArray | None
 ) -> ReducedSolution:
-    """Solve a form, from the start or from a neighbour's eta, on as many threads as pay."""
+    """Solve a form, with or without a warm start, with one BLAS thread if the form is small."""
     with one_blas_thread(form.n_columns <= _ONE_THREAD):
         if warm_eta is None:
             return solve_reduced(form, hull, lam, tol=tol)
@@ -49,14 +49,14 @@ def solve_form(
 def solve_from(
     form: Form, hull: HullMap, lam: float, *, tol: float, warm_eta: FloatArray
 ) -> ReducedSolution:
-    """Solve the reduced problem to relative gap ``tol``, starting from a neighbour's eta.
+    """Solve the reduced problem to relative gap ``tol``, from the eta of a neighbouring problem.
 
     Parameters
     ----------
     form, hull, lam, tol
         As in :func:`~hikernel.reduced.newton.solve_reduced`.
     warm_eta : ndarray of shape (m,)
-        eta of a neighbouring problem, zero for nodes it did not have.
+        eta of a neighbouring problem, zero for nodes that it did not have.
     """
     theta = hull.weights**2 * warm_eta
     total = float(np.sum(theta))
@@ -89,7 +89,11 @@ def _first_guess(
     warm_eta: FloatArray,
     support: NDArray[np.bool_],
 ) -> NDArray[np.bool_]:
-    """Add the nodes that come near to violating the necessary condition at the warm start."""
+    """Return the support plus the nodes that nearly violate the necessary condition.
+
+    The condition |a_w| / d_w <= Omega(beta) is evaluated at the warm start. The result is a mask of
+    shape (m,), ancestor-closed.
+    """
     index = np.flatnonzero(support)
     eta = np.maximum(warm_eta[index], THETA_FLOOR / hull.weights[index] ** 2)
     part = hull.restrict(index)
@@ -111,7 +115,7 @@ def _solve_inside(
     warm_eta: FloatArray,
     inside: NDArray[np.bool_],
 ) -> ReducedSolution:
-    """Solve on the working set and spread the solution over the hull."""
+    """Solve on the working set, and extend the solution by zeros to the whole hull."""
     index = np.flatnonzero(inside)
     solution = solve_reduced(
         form.restrict(index),
@@ -135,7 +139,7 @@ def _solve_inside(
 
 
 def _spread(hull: HullMap, eta: FloatArray, index: NDArray[np.intp]) -> FloatArray:
-    """Return a positive eta on the whole hull, next to nothing outside the working set."""
+    """Return a positive eta on the whole hull, close to zero outside the working set."""
     out = 1e-9 / (hull.size * hull.weights**2)
     out[index] += eta
     return out
@@ -149,9 +153,9 @@ def _extend_proof(
     solution: ReducedSolution,
     inside: NDArray[np.bool_],
 ) -> tuple[ReducedSolution, NDArray[np.bool_]]:
-    """Return the solution with a bound for the whole hull, and the nodes that spoil it."""
+    """Return the solution with a dual bound for the whole hull, and a mask of the violators."""
     squares = form.squares(solution.scores)
-    # loss and fit of the working set's solution, from beta and a alone.
+    # loss and fit of the solution on the working set, from its objective, beta and a.
     penalty = form.inner(solution.coef, solution.scores)
     norm = hull.norm(form.squares(solution.coef))
     loss = solution.objective - 0.5 * lam * norm**2
@@ -162,7 +166,7 @@ def _extend_proof(
     dual = curve.value(lam * bound.value)
     violating = squares > enough * hull.weights**2
     if not np.any(violating & ~inside):
-        # No node violates alone, but some do together.
+        # No single node violates, but groups of nodes do.
         violating = hull.dual_norm_ratios(squares, bound.eta) ** 2 > enough
     proven = replace(solution, dual_bound=min(dual, solution.objective), dual_norm=bound)
     return proven, violating

@@ -1,9 +1,9 @@
-"""Search over the graph: which hull, and how far from the optimum it can be.
+"""Search over the graph: find the hull, and bound its distance from the global optimum.
 
-``objective`` is the problem on the whole graph, ``growth`` what the searches share, ``lookahead``,
-``paper`` and ``explicit`` are the searches, ``tail`` bounds what lies outside, ``certificate`` says
-what is proven. A new search is one file and one line in ``SEARCHES``; graphs name those that work
-on them.
+``objective`` defines the problem on the whole graph. ``growth`` holds what the searches
+``lookahead``, ``paper`` and ``explicit`` share. ``tail`` bounds the nodes outside the hull.
+``certificate`` records what is proven. To add a search, write one file and add one line to
+``SEARCHES``. Each graph lists the searches that work on it.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ __all__ = [
 
 
 class Search(Protocol):
-    """A search: lambda and settings in, a model with its certificate out."""
+    """The signature of a search: from an objective, lambda and settings to a certified model."""
 
     def __call__(
         self,
@@ -54,13 +54,13 @@ class Search(Protocol):
         callback: StepCallback | None = None,
         start: SearchStart | None = None,
     ) -> SearchResult:
-        """Search the graph of an objective."""
+        """Search the graph of an objective for one lambda, and return the model found."""
         ...
 
 
 @dataclass(frozen=True)
 class SearchRule:
-    """A search, and the form of the problem that it works on."""
+    """A search, and the class of objective that it works on."""
 
     run: Search
     objective: type[Objective]
@@ -71,4 +71,4 @@ SEARCHES: dict[str, SearchRule] = {
     "paper": SearchRule(paper_search, GridObjective),
     "explicit": SearchRule(explicit_search, Objective),
 }
-"""Searches by name; ``graph.searches`` lists those that work on a graph."""
+"""Searches by name; ``graph.searches`` lists the names that work on a graph."""

@@ -1,9 +1,9 @@
 """Certificates: how far from the global optimum a model can be, and why the search ended.
 
-They live outside the solvers. A certificate takes a primal point (beta, b), a dual point alpha and
-bounds on the dual norm, and both objectives are recomputed from the rows. Any feasible kappa gives
-a valid bound on Omega*, any alpha with sum zero a valid dual value, so that nothing a solver does
-wrong can make the gap too small.
+Certificates do not depend on the solvers. A certificate takes a primal point (beta, b), a dual
+point alpha and bounds on the dual norm, and both objectives are recomputed from the rows. Any
+feasible kappa gives a valid bound on Omega*, and any alpha with sum zero gives a valid dual value.
+So no error of a solver can make the gap too small.
 """
 
 from __future__ import annotations
@@ -55,29 +55,30 @@ class Certificate:
     Attributes
     ----------
     objective : float
-        Value of the convex problem at the model, (1/n) sum loss + (alpha/2) Omega^2.
+        Value of the convex problem at the model, (1/n) sum loss + (alpha/2) Omega^2 with y in
+        units of its spread, times that spread to the power of the degree of the loss.
     dual_bound : float
         No model of the whole graph has an objective below this.
     tol : float
-        Relative gap asked for.
+        Relative gap that was requested.
     kind : {"exact", "statistical", "none"}
         "exact": the dual bound covers every kernel of the graph, computed without sampling.
-        "statistical": it covers every kernel with probability ``confidence`` at least, over the
+        "statistical": it covers every kernel with probability at least ``confidence``, over the
         random draws of the bound (not over the data).
-        "none": the kernels outside the hull were not bounded; only the trivial bound 0 stands.
+        "none": the kernels outside the hull were not bounded; only the trivial bound 0 holds.
     reason : StopReason or Status
-        Why the search stopped; ``reason.sentence`` says it in words. A Status where the solver
+        Why the search stopped; ``reason.sentence`` is the explanation. It is a Status if the solver
         did not reach its tolerance.
     n_vertices : int
-        Kernels in the graph, a Python int.
+        Number of kernels in the graph, a Python int.
     n_explored : int
-        Kernels whose own score was computed.
+        Number of kernels whose own score was computed.
     n_kernels : int
-        Size of the hull J that was solved to get the bound (the model may keep fewer).
+        Size of the hull J on which the bound was computed (the model may keep fewer nodes).
     confidence : float
         Probability with which the dual bound holds: 1 unless it is statistical.
     refit : str or None
-        The refit from which predictions come, where it is not the model of the convex problem.
+        The refit that makes the predictions; None if the model of the convex problem does.
     """
 
     objective: float
@@ -108,11 +109,11 @@ class Certificate:
         return proven and self.relative_gap <= self.tol
 
     def scaled(self, factor: float) -> Certificate:
-        """Return the certificate in other units of the objective."""
+        """Return the certificate with objective and dual bound multiplied by ``factor``."""
         return replace(self, objective=self.objective * factor, dual_bound=self.dual_bound * factor)
 
     def explain(self) -> str:
-        """Return the certificate in plain words."""
+        """Return the certificate as plain sentences."""
         graph = f"The graph has {_count(self.n_vertices)} kernels"
         looked = f"{self.n_explored} were looked at, {self.n_kernels} entered the problem"
         why = self.reason.sentence
@@ -152,21 +153,21 @@ class Certificate:
 
 
 def _count(n: int) -> str:
-    """Return a count that may have hundreds of digits, readably."""
+    """Return a readable string for a count, which may have hundreds of digits."""
     return f"{n:,}" if n < 10**7 else f"about 10^{math.log10(n):.0f}"
 
 
 @dataclass(frozen=True)
 class DualPoint:
-    """A dual point: what its objective needs besides the dual norm.
+    """A dual point, with everything that the dual objective needs except the dual norm.
 
     Attributes
     ----------
     dual_coef : ndarray of shape (n,) or (n, k)
-        alpha_i = omega_i r_i / lambda, of sum zero in every output.
+        alpha_i = omega_i r_i / lambda, with sum zero in every output.
     curve : DualCurve
-        The loss part of the dual objective along multiples of alpha; the best multiple is used
-        throughout.
+        The loss part of the dual objective along multiples of alpha. The best multiple is always
+        used.
     lam : float
         lambda.
     """
@@ -184,12 +185,12 @@ class DualPoint:
         row_weights: FloatArray,
         lam: float,
     ) -> DualPoint:
-        """Make the point from residuals of weighted sum zero, inside the loss's dual domain."""
+        """Make the point from residuals with weighted sum zero, in the dual domain of the loss."""
         dual_coef = (row_weights * residuals.T).T / lam
         return cls(dual_coef, loss.dual_curve(y, residuals, row_weights), lam)
 
     def value(self, dual_norm: float) -> float:
-        """Return the dual objective for a bound on Omega*(alpha)^2; never below zero."""
+        """Return the dual objective for a bound ``dual_norm`` on Omega*(alpha)^2; at least 0."""
         return self.curve.value(self.lam * dual_norm)
 
     def dual_norm_for(self, value: float) -> float:

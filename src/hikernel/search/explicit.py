@@ -1,9 +1,10 @@
-"""The search of graphs all of whose nodes can be scored: general DAGs, and strings.
+"""The search for graphs whose nodes can all be scored: general DAGs, and strings.
 
 A round solves on J and asks the graph for every node with |a_w|^2 / d_w^2 above the threshold that
-the tolerance allows (``explore``: all nodes of a finite DAG, branch and bound where children are
-made on demand). They bring their hulls. When none is left, kappa_ww = 1 bounds everything outside
-J: the certificate is exact, and costs no more than the last round did.
+the tolerance allows. ``graph.explore`` scores all nodes of a finite DAG, and uses branch and bound
+where children are made on demand. The violating nodes enter J with their hulls. When no node
+violates, kappa_ww = 1 bounds everything outside J. The certificate is then exact, and costs no more
+than the last round.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def explicit_search(
     callback: StepCallback | None = None,
     start: SearchStart | None = None,
 ) -> SearchResult:
-    """Search a graph all of whose nodes can be scored.
+    """Search a graph whose nodes can all be scored.
 
     Parameters
     ----------
@@ -43,18 +44,18 @@ def explicit_search(
     lam : float
         lambda.
     settings : SearchSettings
-        Tolerance and what the search may cost; every node is bounded, whatever ``certify`` says.
+        Tolerance and cost limits; every node is bounded, regardless of ``certify``.
     callback : callable, optional
         Called with every :class:`SearchStep`.
     start : SearchStart, optional
-        Hull and solution of a neighbouring problem.
+        Hull and solution of a neighbouring problem, to start from.
     """
     return _ExplicitSearch(objective, lam, settings, callback).run(start)
 
 
 class _ExplicitSearch(HullSearch[Objective]):
     def run(self, start: SearchStart | None) -> SearchResult:
-        """Grow J until nothing violates."""
+        """Grow J until no node violates, or a limit is reached."""
         nodes, warm = (self._first(), None) if start is None else (start.nodes, start.warm)
         solved = self._solve(self._objective.reduced(nodes), warm)
         while True:
@@ -70,14 +71,14 @@ class _ExplicitSearch(HullSearch[Objective]):
             solved = self._grow(solved, bound.violators)
 
     def _first(self) -> list[Vertex]:
-        """Return the hull of the node that the best constant's scores single out."""
+        """Return the hull of the strongest node at the dual point of the best constant."""
         objective, graph = self._objective, self._objective.graph
         dual = objective.null_dual(self._lam)
         node = graph.strongest(objective.engine, dual.dual_coef)
         return sorted(graph.hull([node]), key=graph.sort_key)[: self._settings.max_kernels]
 
     def _bound(self, solved: SolvedHull) -> TailBound:
-        """Bound everything outside J, and name what violates."""
+        """Bound all nodes outside J, and list those that violate."""
         graph = cast(ExplicitGraph, self._objective.graph)
         threshold = solved.threshold
         found = graph.explore(

@@ -1,7 +1,9 @@
-"""How a hull grows, shrinks and is certified: what the searches share.
+"""How a hull grows, shrinks and is certified: the common part of all searches.
 
-Nodes that violate the optimality conditions bring their hull into J. Those that violate alone but
-not together with their ancestors are settled by a better kappa on J and them. Idle nodes leave.
+Nodes that violate the optimality conditions enter J together with their hull. A node can violate by
+its own score (kappa_ww = 1) although a kappa that it shares with its ancestors bounds the dual norm
+by the threshold. Such nodes are settled, that is, proven without entering J, by a better kappa on J
+and these nodes. Nodes without weight leave J.
 """
 
 from __future__ import annotations
@@ -30,33 +32,33 @@ __all__ = [
 ]
 
 _SETTLED = 2000
-"""Nodes that a shared kappa is tried on at most."""
+"""Largest number of nodes outside J on which a shared kappa is tried."""
 _BATCH = 10
-"""Violators let in per round, at least."""
+"""Violators that may enter per round; a quarter of the hull size where that is more."""
 _SETTLE_ROUNDS = 100
-"""Rounds in which a shared kappa may settle what violates alone."""
+"""Largest number of refinement rounds for a shared kappa."""
 
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """How to search, and what it may cost.
+    """How to search, and at what cost.
 
     Attributes
     ----------
     search : str
-        The rule, where the graph leaves a choice: "lookahead" or "paper".
+        The name of the search, for graphs that support several: "lookahead" or "paper".
     tol : float
         Relative duality gap to reach.
     max_kernels : int
         Largest hull that is solved.
     certify : {"auto", "exact", "statistical", "none"}
-        How the tail is bounded.
+        How the tail (the nodes outside the hull) is bounded.
     time_budget : float or None
-        Seconds after which a search ends with what it has.
+        Seconds after which a search stops and returns its current model.
     seed : int
-        Of the draws behind statistical bounds.
+        Seed of the random draws of statistical bounds.
     max_explored : int
-        Kernels that may be scored for the proof.
+        Largest number of kernels that are scored for the proof.
     """
 
     search: str = "lookahead"
@@ -70,7 +72,7 @@ class SearchSettings:
 
 @dataclass(frozen=True)
 class SearchStart:
-    """Where a neighbouring problem ended: its hull and its solution."""
+    """Hull and solution of a neighbouring problem, to start from."""
 
     nodes: Sequence[Vertex]
     warm: WarmStart
@@ -78,14 +80,14 @@ class SearchStart:
 
 @dataclass(frozen=True)
 class SearchStep:
-    """One solved hull on the way.
+    """One step of a search: a solved hull.
 
     Attributes
     ----------
     nodes : list of nodes
         The hull J.
     frontier : list of nodes
-        Sources of its complement, where the search looks at them.
+        Sources of the complement of J; empty for searches that do not use them.
     solution : ReducedSolution
         The solution on J.
     dual : DualPoint
@@ -106,12 +108,13 @@ StepCallback = Callable[[SearchStep], None]
 
 @dataclass(frozen=True)
 class SearchResult:
-    """The model a search ends with.
+    """The model that a search returns.
 
     Attributes
     ----------
     nodes : list of nodes
-        The selected hull, ancestor-closed: terms without weight are gone.
+        The selected hull, ancestor-closed. Nodes without weight are dropped if the objective
+        allows it.
     problem : ReducedProblem
         The reduced problem on that hull.
     solution : ReducedSolution
@@ -121,7 +124,7 @@ class SearchResult:
     dual_coef : ndarray of shape (n,) or (n, k)
         Dual variables of the solution, beta_w = zeta_w Phi_w' alpha.
     certificate : Certificate
-        What is proven about it.
+        What is proven about the model.
     history : list of Certificate
         The certificate of every step.
     """
@@ -138,7 +141,7 @@ class SearchResult:
     def of(
         cls, solved: SolvedHull, certificate: Certificate, history: list[Certificate]
     ) -> SearchResult:
-        """Return the result that ends with a solved hull."""
+        """Return the result whose model is a solved hull."""
         return cls(
             nodes=list(solved.problem.nodes),
             problem=solved.problem,
@@ -152,18 +155,18 @@ class SearchResult:
 
 @dataclass(frozen=True)
 class TailBound:
-    """What is known of the nodes outside the hull.
+    """What is known about the nodes outside the hull.
 
     Attributes
     ----------
     value : float
-        Bound on Omega*^2 outside (together with the hull where kappa is shared).
+        Bound on Omega*^2 outside the hull (including the hull if kappa is shared).
     kind : {"exact", "statistical", "none"}
-        How all of the graph is covered, if it is.
+        How the bound covers the whole graph; "none" if it does not.
     reason : StopReason
-        Why it is what it is.
+        Why the bounding ended.
     n_explored : int
-        Nodes outside the hull that were scored.
+        Number of nodes outside the hull that were scored.
     violators : list of nodes
         Explored nodes that violate the optimality conditions, worst first.
     """
@@ -176,23 +179,25 @@ class TailBound:
 
     @classmethod
     def unknown(cls, reason: StopReason = StopReason.NOT_BOUNDED) -> TailBound:
-        """Return the bound of a search that has none."""
+        """Return the infinite bound, for when the nodes outside were not bounded."""
         return cls(np.inf, "none", reason)
 
 
 def prune(objective: Objective, solved: SolvedHull, *, allowed: float, tol: float) -> SolvedHull:
-    """Return the solution on the smallest hull whose objective is at most ``allowed``.
+    """Return the solution on the smallest hull tried whose objective is at most ``allowed``.
 
-    Nodes are dropped by |beta_D(v)| / |beta|, which falls along the graph, so that what is kept
-    is ancestor-closed; the rest is solved again. The cut starts at ``tol`` and is lowered until
-    the objective fits.
+    Nodes with small |beta_D(v)|, relative to the largest one, are dropped, and the problem on the
+    remaining nodes is solved again. |beta_D(v)| does not increase from a node to its children, so
+    the remaining nodes are ancestor-closed. The relative cutoff starts at ``tol`` and is divided by
+    ten until the objective is at most ``allowed``. If no smaller hull qualifies, ``solved`` is
+    returned.
     """
     reduced, solution = solved.problem, solved.solution
     norms = reduced.hull.descendant_norms(reduced.node_squares(solution.coef))
     largest = float(np.max(norms))
     cutoff = tol
     while cutoff > 1e-12:
-        # Without any signal the first node, a source of the graph, is kept alone.
+        # If all coefficients are zero, only the first node is kept, a source of the graph.
         index = np.flatnonzero(norms > cutoff * largest)
         index = index if len(index) else np.zeros(1, dtype=np.intp)
         if len(index) == len(reduced.nodes):
@@ -213,7 +218,7 @@ O = TypeVar("O", bound=Objective)  # noqa: E741
 
 
 class HullSearch(Generic[O]):
-    """A search on its way.
+    """Base class of the searches: the state of one search and the steps they share.
 
     Parameters
     ----------
@@ -222,7 +227,7 @@ class HullSearch(Generic[O]):
     lam : float
         lambda.
     settings : SearchSettings
-        How to search, and what it may cost; time counts from now on.
+        How to search, and at what cost. The time budget starts now.
     callback : callable, optional
         Called with every :class:`SearchStep`.
     """
@@ -244,11 +249,11 @@ class HullSearch(Generic[O]):
         self._deadline = np.inf if seconds is None else time.monotonic() + seconds
 
     def _is_late(self) -> bool:
-        """Whether the time budget is spent."""
+        """Return whether the time budget is used up."""
         return time.monotonic() > self._deadline
 
     def _exhausted(self, solved: SolvedHull) -> StopReason | None:
-        """Return why no further node may come in, or None if some may."""
+        """Return why no further node may enter the hull, or None if one may."""
         if len(solved.problem.nodes) >= self._settings.max_kernels:
             return StopReason.MAX_KERNELS
         return StopReason.SEARCH_TIME if self._is_late() else None
@@ -257,7 +262,10 @@ class HullSearch(Generic[O]):
         return self._objective.solve(reduced, self._lam, tol=self._tol, warm=warm)
 
     def _unsettled(self, solved: SolvedHull, found: Mapping[Vertex, float]) -> list[Vertex]:
-        """Return the violators that a shared kappa does not settle, worst first."""
+        """Return the violators in ``found``, worst first; none if a shared kappa settles all.
+
+        ``found`` maps nodes to their scores |a_w|^2 / d_w^2.
+        """
         if not found:
             return []
         worst = sorted(found, key=lambda node: -found[node])
@@ -267,13 +275,13 @@ class HullSearch(Generic[O]):
         return worst
 
     def _outside(self, solved: SolvedHull, nodes: Sequence[Vertex]) -> list[Vertex]:
-        """Return what the hull of some nodes adds to J, ancestors first."""
+        """Return the nodes of the hull of ``nodes`` that are not in J, ancestors first."""
         graph = self._objective.graph
         fresh = graph.hull(nodes) - set(solved.problem.nodes)
         return sorted(fresh, key=graph.sort_key)
 
     def _shared_bound(self, solved: SolvedHull, extra: Sequence[Vertex]) -> float:
-        """Return the dual norm bound over J and some explored nodes with the best kappa found."""
+        """Return a bound on Omega*^2 over J and the nodes ``extra``, with the best kappa found."""
         if not extra:
             return solved.inside
         objective = self._objective
@@ -289,7 +297,7 @@ class HullSearch(Generic[O]):
         ).value
 
     def _grow(self, solved: SolvedHull, violators: Sequence[Vertex]) -> SolvedHull:
-        """Let the worst violators in with their hulls, and solve."""
+        """Add the worst violators and their hulls to J, and solve."""
         reduced = solved.problem
         n_inside = len(reduced.nodes)
         room = self._settings.max_kernels - n_inside
@@ -300,7 +308,7 @@ class HullSearch(Generic[O]):
                 continue
             fresh.update(dict.fromkeys(new))
         if not fresh:
-            # Not even one hull fits: fill what room there is from its top.
+            # Not even one hull fits: fill the room that is left with its topmost nodes.
             fresh.update(dict.fromkeys(self._outside(solved, violators[:1])[:room]))
         reduced.extend(list(fresh))
         return self._solve(reduced, solved.solution.warm_start)
@@ -331,7 +339,7 @@ class HullSearch(Generic[O]):
         frontier: Sequence[Vertex] = (),
         reason: StopReason | Status | None = None,
     ) -> None:
-        """Take note of a step, and call back."""
+        """Append the certificate of a step to the history, and call the callback."""
         unfinished = TailBound.unknown(StopReason.UNFINISHED)
         certificate = self._certificate(solved, bound or unfinished, reason)
         self._history.append(certificate)
@@ -346,7 +354,8 @@ class HullSearch(Generic[O]):
         certificate = self._certificate(solved, bound, reason)
         self._history.append(certificate)
         if certificate.certified:
-            # A dual bound stays valid for every primal point: drop what only the proof needed.
+            # A dual bound is valid for every primal point: drop the nodes that only the proof
+            # needed.
             solved = self._drop_idle(solved, certificate.dual_bound / (1.0 - self._tol))
             certificate = replace(certificate, objective=solved.objective)
         return SearchResult.of(solved, certificate, self._history)

@@ -1,10 +1,11 @@
-"""The look-ahead search: find deep terms first, then prove without adding to the model.
+"""The look-ahead search: find deep terms first, then prove optimality.
 
-Three sets: J (in the problem), E (explored: scores known, not in the problem), T (the tail). A
-round solves on J and scores, by matrix products, all products of a node around J with any level
-of any further variable; nodes that violate bring their hull into J, however deep they lie. When
-none is left, idle nodes leave J, and the tail is bounded (``bound``). Explored nodes that
-violate alone but not together with their ancestors are settled by a better kappa on J and E.
+There are three sets of nodes: J (in the problem), E (explored: scores known, not in the problem)
+and T (the tail). A round solves on J. It then scores, by matrix products, every node of J times any
+level of any further variable, and every product of two levels that a bound does not rule out. Nodes
+that violate enter J with their hull, however deep they lie. When no node violates, idle nodes leave
+J, and the tail is bounded (``tail``). Explored nodes that violate by their own score, but not with
+a kappa shared with their ancestors, are settled by a better kappa on J and E.
 """
 
 from __future__ import annotations
@@ -33,12 +34,13 @@ from hikernel.search.tail import TailSearch
 __all__ = ["lookahead_search"]
 
 _TRIPLE_SCORES = 10**10
-"""Products of three, two of them at level 1, are scored once no pair violates, while n times their
-number (pairs of rows times it, from Gram matrices) stays below this."""
+"""Products of three levels, two of them at level 1, are scored in rounds that find no other
+violator, if their number times ``engine.score_work`` is at most this. ``score_work`` is n, or the
+number of pairs of rows for Gram matrices."""
 _LOOK_PREFIXES = 2048
-"""Prefixes whose extensions are held at a time."""
+"""Number of prefixes whose extensions are scored in one matrix product."""
 _MOST_VIOLATORS = 5000
-"""Violators of one product that are remembered; more than are settled together."""
+"""Largest number of violators kept; more than a shared kappa is tried on (``growth``)."""
 
 
 def lookahead_search(
@@ -49,7 +51,7 @@ def lookahead_search(
     callback: StepCallback | None = None,
     start: SearchStart | None = None,
 ) -> SearchResult:
-    """Search the graph, looking ahead.
+    """Search a grid by looking ahead to deep terms.
 
     Parameters
     ----------
@@ -58,11 +60,11 @@ def lookahead_search(
     lam : float
         lambda.
     settings : SearchSettings
-        Tolerance, what the search may cost, and how the tail is bounded.
+        Tolerance, cost limits, and how the tail is bounded.
     callback : callable, optional
         Called with every :class:`SearchStep`.
     start : SearchStart, optional
-        Hull and solution of a neighbouring problem.
+        Hull and solution of a neighbouring problem, to start from.
     """
     return _Lookahead(objective, lam, settings, callback).run(start)
 
@@ -79,7 +81,8 @@ class _Lookahead(HullSearch[GridObjective]):
         self._mode = objective.tail_mode(settings.certify)
         self._pairs = objective.engine.level_pairs
         self._pair_weights = np.array([objective.graph.weight((pair,)) for pair in self._pairs])
-        # Pairs at level 1, from which products of three without any strong parent are seen.
+        # Products of two variables at level 1. Scoring their extensions finds products of three
+        # variables that violate although none of their parents does.
         firsts = [pair for pair in self._pairs if pair[1] == 1]
         n_products = len(self._pairs) * len(firsts) * (len(firsts) - 1) // 2
         self._level_one_pairs: list[Node] = []
@@ -87,12 +90,12 @@ class _Lookahead(HullSearch[GridObjective]):
             self._level_one_pairs = list(itertools.combinations(firsts, 2))
 
     def run(self, start: SearchStart | None) -> SearchResult:
-        """Hunt, prune, prove; begin again where the proof finds violators."""
+        """Grow J, prune it, and bound the tail; repeat while the bound finds violators."""
         nodes, warm = ([ROOT], None) if start is None else (start.nodes, start.warm)
         solved = self._solve(self._objective.reduced(nodes), warm)
         solved, reason = self._hunt(solved)
-        # Idle nodes leave once, before the proof: what the proof lets in afterwards stays, or the
-        # two would take turns for ever.
+        # Idle nodes are dropped once, before the proof. Nodes that the proof adds later stay;
+        # otherwise adding and dropping could alternate for ever.
         solved = self._drop_idle(solved, solved.objective * (1.0 + 0.1 * self._tol))
         attempt = 1
         bound = self._bound(solved, attempt)
@@ -106,7 +109,10 @@ class _Lookahead(HullSearch[GridObjective]):
         return self._result(solved, bound, reason)
 
     def _hunt(self, solved: SolvedHull) -> tuple[SolvedHull, StopReason | Status | None]:
-        """Grow J until nothing that is scored violates; return why it ended early, if it did."""
+        """Grow J until no scored node violates.
+
+        Returns the last solution, and why the growth ended early, or None if it did not.
+        """
         while True:
             if not solved.solution.status.ok:
                 return solved, solved.solution.status
@@ -124,7 +130,7 @@ class _Lookahead(HullSearch[GridObjective]):
             solved = self._grow(solved, violators)
 
     def _look_at_pairs(self, solved: SolvedHull) -> dict[Node, float]:
-        """Return the violators among all products of two levels, where bounds leave any."""
+        """Return the violators among all products of two levels that ``PairScreen`` leaves open."""
         if self._objective.graph.max_order == 1:
             return {}
         screen, dual_coef = self._objective.screen, solved.dual.dual_coef
@@ -140,9 +146,9 @@ class _Lookahead(HullSearch[GridObjective]):
         prefixes: Sequence[Node],
         largest: dict[Node, float] | None = None,
     ) -> dict[Node, float]:
-        """Return the extensions of prefixes whose own score violates, with |a_w|^2 / d_w^2.
+        """Return the extensions of the prefixes that violate, with their scores |a_w|^2 / d_w^2.
 
-        ``largest`` is filled with the largest score over the extensions of each prefix.
+        ``largest``, if given, is filled with the largest score over the extensions of each prefix.
         """
         limit = self._objective.graph.max_order
         listed = [node for node in prefixes if limit is None or len(node) < limit]
@@ -162,14 +168,17 @@ class _Lookahead(HullSearch[GridObjective]):
     def _look_from(
         self, solved: SolvedHull, prefixes: Sequence[Node], found: dict[Node, float]
     ) -> list[float]:
-        """Add the violators among the extensions of some prefixes; return each one's largest."""
+        """Add the violators among the extensions of some prefixes to ``found``.
+
+        Returns the largest score over the extensions of each prefix.
+        """
         objective, graph = self._objective, self._objective.graph
         squares = objective.engine.extension_squares(prefixes, solved.dual.dual_coef)
         weights = np.array([graph.weight(node) if node else 1.0 for node in prefixes])
         squares /= np.outer(weights, self._pair_weights) ** 2
         above = np.flatnonzero(squares.ravel() > solved.threshold)
         if len(above) > _MOST_VIOLATORS:
-            # Far more than a round lets in: the worst of them are enough.
+            # Far more than enter in one round: the worst of them are enough.
             values = squares.ravel()[above]
             above = above[np.argpartition(-values, _MOST_VIOLATORS)[:_MOST_VIOLATORS]]
         for i, j in zip(*np.unravel_index(above, squares.shape), strict=True):
@@ -177,7 +186,7 @@ class _Lookahead(HullSearch[GridObjective]):
         return [float(x) for x in np.fmax.reduce(squares, axis=1, initial=0.0)]
 
     def _bound(self, solved: SolvedHull, attempt: int) -> TailBound:
-        """Bound everything outside J."""
+        """Bound all nodes outside J; ``attempt`` counts the calls from 1."""
         if self._mode == "none":
             return TailBound.unknown()
         return TailSearch(

@@ -1,6 +1,6 @@
-"""The problem on the whole graph, for any lambda: solutions on hulls, measured from the rows.
+"""The problem on the whole graph, for any lambda, and solutions on hulls evaluated on the rows.
 
-On a grid, whose kernels are never enumerated, sums over all of them are known in closed form, and
+The kernels of a grid are never enumerated. Sums over all of them are known in closed form, and
 ``PairScreen`` bounds the scores of all products of two levels.
 """
 
@@ -38,35 +38,36 @@ TailMode = Literal["exact", "statistical", "none"]
 
 AUTO_WORK = 7 * 10**8
 """certify="auto" bounds the tail exactly up to this many pairs of rows times variables (6,500 rows
-with 32 variables): some ten seconds a round on two cores."""
+with 32 variables): about ten seconds per round on two cores."""
 
 AUTO_SKETCH_WORK = 2 * 10**10
-"""Above that, certify="auto" bounds it statistically up to this many rows times variables times
-draws (600,000 rows with 32 variables)."""
+"""Above ``AUTO_WORK``, certify="auto" bounds the tail statistically up to this many rows times
+variables times draws (600,000 rows with 32 variables)."""
 
 N_DRAWS = 1000
-"""Draws behind a statistical bound."""
+"""Number of random draws for a statistical bound."""
 
 RISK = 0.05
-"""Probability that a statistical bound is too small."""
+"""Largest probability that the statistical bounds of a search are too small."""
 
 _SOLVE_SHARE = 0.1
 """Share of the tolerance that the reduced solves may use up."""
 
 _MOST_SCORES = 10**12
-"""Rows (or pairs of rows, from Gram matrices) times pairs of levels that are scored in one round at
-most: some ten seconds on two cores. The prefixes with the largest bounds come first."""
+"""Limit on the work of scoring pairs of levels in one round: rows (pairs of rows for Gram matrices)
+times pairs of levels times outputs. About ten seconds on two cores. The prefixes with the largest
+bounds come first."""
 
 _REFERENCES = 4
-"""Dual points whose passes are remembered."""
+"""Number of earlier dual points (alpha0) that ``PairScreen`` keeps."""
 
 _REFRESH = 0.5
-"""Share of prefixes from which on all are scored, to start anew from there."""
+"""Share of open prefixes above which all are scored, so that the bounds of all become recent."""
 
 
 @dataclass(frozen=True)
 class SolvedHull:
-    """A solution on a hull, measured from the rows.
+    """A solution on a hull, with its objective and bounds recomputed from the rows.
 
     Attributes
     ----------
@@ -77,15 +78,15 @@ class SolvedHull:
     intercept : ndarray of shape () or (k,)
         b.
     objective : float
-        Recomputed from the rows.
+        The objective at the solution, recomputed from the rows.
     dual : DualPoint
         The dual point that belongs to the model.
     own_squares : ndarray of shape (m,)
-        |a_w|^2 on the hull, recomputed from the rows.
+        |a_w|^2 on the hull, recomputed from the rows and rounded up.
     inside : float
         Bound on Omega*^2 over the hull.
     threshold : float
-        The largest Omega*^2 at which the gap meets the tolerance; no less than ``inside``.
+        The largest Omega*^2 at which the gap meets the tolerance, or ``inside`` if that is larger.
     """
 
     problem: ReducedProblem
@@ -127,20 +128,20 @@ class Objective:
         return ReducedProblem(self.engine, self.graph, self.y, nodes, self.loss, form=self.form)
 
     def tail_mode(self, certify: Certify) -> TailMode:
-        """Return how kernels outside a hull are bounded: here each by its own score."""
+        """Return how kernels outside a hull are bounded: here exactly, by their own scores."""
         return "exact"
 
     def null_dual(self, lam: float) -> DualPoint:
-        """Return the dual point of the best constant."""
+        """Return the dual point of the best constant prediction."""
         return self._measure([], np.zeros((0, *self.y.shape[1:])), lam, None)[2]
 
     def solve(
         self, reduced: ReducedProblem, lam: float, *, tol: float, warm: WarmStart | None = None
     ) -> SolvedHull:
-        """Solve a reduced problem and measure the solution from the rows.
+        """Solve a reduced problem, and evaluate the solution on the rows.
 
-        The certificate does not lean on the solver's own numbers: objective, dual point and dual
-        norm are computed again here.
+        Objective, dual point and dual norm are computed again here, so that the certificate does
+        not rely on the numbers of the solver.
 
         Parameters
         ----------
@@ -149,9 +150,9 @@ class Objective:
         lam : float
             lambda.
         tol : float
-            Relative gap that the search is to reach; the solve may use up a tenth of it.
+            Relative gap that the search has to reach; the solve may use up a tenth of it.
         warm : WarmStart, optional
-            Where to start.
+            Starting point.
         """
         solution = reduced.solve(lam, tol=_SOLVE_SHARE * tol, warm=warm)
         intercept, loss, dual = self._measure(reduced.nodes, solution.coef, lam, solution.residuals)
@@ -179,9 +180,10 @@ class Objective:
     ) -> tuple[FloatArray, float, DualPoint]:
         """Return the best intercept of a model, its mean loss and its dual point.
 
-        The dual point comes from the gradient at the model, or, where the loss has kinks and no
-        gradient, from the residuals that a solver found: whatever they are, balanced and checked
-        against the domain of the conjugate they give a valid bound.
+        The dual point comes from the gradient of the loss at the model. For a loss with kinks it
+        comes from the residuals that a solver found, or, if there are none, from the gradient of
+        the smoothed loss. Any residuals give a valid bound once they are balanced: outside its
+        domain the conjugate is infinite, and the dual value is then the trivial bound 0.
         """
         loss, omega = self.loss, self.engine.row_weights
         linear = self.engine.apply(nodes, coef)
@@ -197,18 +199,18 @@ class Objective:
 
 @dataclass(frozen=True)
 class GridObjective(Objective):
-    """The same on a grid, with sums over all of it in closed form."""
+    """The problem on a grid, with sums over all kernels of the grid in closed form."""
 
     engine: GridEngine
     graph: Grid
 
     @cached_property
     def screen(self) -> PairScreen:
-        """Bounds on pairs, which the lambdas of a path share."""
+        """Bounds on pairs of levels, shared by all lambdas of a path."""
         return PairScreen(self.engine, self.graph)
 
     def tail_sums(self, nodes: Sequence[Node], dual: DualPoint) -> FloatArray:
-        """Return U(t) of the nodes for a dual point."""
+        """Return the descendant sums U(t) of the nodes for a dual point."""
         scales, limit = self.graph.tail_scales(), self.graph.max_order
         return self.engine.tail_sums(nodes, dual.dual_coef, scales, limit)
 
@@ -224,16 +226,17 @@ class GridObjective(Objective):
     def tail_bounds(
         self, nodes: Sequence[Node], dual: DualPoint, risk: float, seed: int
     ) -> FloatArray:
-        """Return bounds on U(t) that hold for all nodes with probability 1 - risk."""
+        """Return bounds on U(t) that hold for all nodes at once with probability 1 - risk."""
         scales, limit = self.graph.tail_scales(), self.graph.max_order
         draws = self.engine.tail_draws(nodes, dual.dual_coef, scales, limit, N_DRAWS, seed)
         diagonal = self.engine.tail_diagonal(nodes, dual.dual_coef, scales, limit)
         return sketched_bounds(draws, risk, diagonal)
 
     def tail_mode(self, certify: Certify) -> TailMode:
-        """Return how the tail is to be bounded: exactly costs n^2, statistically n.
+        """Return how the tail is bounded; exact bounds cost O(n^2), statistical ones O(n).
 
-        From Gram matrices it is bounded exactly or not at all: a solve costs n^2 and more anyway.
+        With Gram matrices the tail is bounded exactly or not at all: a solve costs at least n^2
+        anyway.
         """
         if not self.engine.has_draws:
             if certify == "statistical":
@@ -251,26 +254,26 @@ class GridObjective(Objective):
 
 
 class PairScreen:
-    """Bounds on the scores of all products of two levels, kept up from round to round.
+    """Bounds on the scores of all products of two levels, updated from round to round.
 
     For two levels v, w of different variables, and any dual points alpha and alpha0,
 
         |a_vw(alpha)| <= |s| |a_vw(alpha0)| + |rows of Phi_v scaled by (alpha - s alpha0) / u|
                                               |rows of Phi_w scaled by u|,      u = sqrt(omega),
 
-    by Cauchy and Schwarz (norms of Frobenius, s any number). With the largest |a_vw(alpha0)| / d_w
-    over w known from one pass over all pairs, that bounds all pairs of v at the cost of one product
-    with v. Before any pass alpha0 is zero, and the bound is a norm, which is enough to rule out
-    deep levels while lambda is large. With several outputs |alpha_i| is the norm over them. From
-    one round or lambda to the next alpha changes little, so that a pass over all pairs is needed
-    only now and then.
+    by the Cauchy-Schwarz inequality (Frobenius norms, any number s). One pass over all pairs gives
+    the largest |a_vw(alpha0)| / (d_v d_w) over w for every v. From then on, the inequality bounds
+    all pairs of v at the cost of one product with v. Before the first pass alpha0 is zero and the
+    bound is a product of norms; this is enough to rule out deep levels while lambda is large. With
+    several outputs, the norm over the outputs replaces |alpha_i|. alpha changes little from one
+    round or lambda to the next, so a pass over all pairs is rarely needed.
 
     Parameters
     ----------
     engine : GridEngine
         The rows.
     graph : Grid
-        The weights.
+        The graph, for its weights.
     """
 
     def __init__(self, engine: GridEngine, graph: Grid) -> None:
@@ -283,10 +286,14 @@ class PairScreen:
         self._largest = float(np.max(sizes, initial=0.0))
         self._references: list[FloatArray] = []
         self._scores = np.zeros(len(self._prefixes))
-        self._source = np.full(len(self._prefixes), -1)  # which reference; -1 is alpha0 = 0
+        self._source = np.full(len(self._prefixes), -1)  # index of the reference; -1: alpha0 = 0
 
     def open_prefixes(self, dual_coef: FloatArray, threshold: float) -> list[Node]:
-        """Return the levels that can be part of a pair with |a|^2 / d^2 above a threshold."""
+        """Return the levels that may be in a pair with |a|^2 / d^2 above the threshold.
+
+        If that is more than half of the levels, all are returned. ``_MOST_SCORES`` limits the
+        number; the levels with the largest bounds are then kept.
+        """
         bounds = self._bounds(dual_coef)
         chosen: NDArray[np.intp] = np.flatnonzero(bounds**2 > threshold)
         if len(chosen) > _REFRESH * len(bounds):
@@ -298,12 +305,12 @@ class PairScreen:
         return [self._prefixes[i] for i in chosen]
 
     def update(self, dual_coef: FloatArray, prefixes: Sequence[Node], largest: FloatArray) -> None:
-        """Take note of the largest |a|^2 / d^2 over the pairs of some levels."""
+        """Store the largest |a|^2 / d^2 over the pairs of some levels, for the given alpha."""
         if not prefixes or not np.any(dual_coef):
             return
         index = np.array([self._index[prefix] for prefix in prefixes])
         if len(self._references) == _REFERENCES:
-            # The oldest goes; levels that hang on it fall back to the bound by norms.
+            # The oldest reference is removed; levels that used it fall back to alpha0 = 0.
             del self._references[0]
             self._scores[self._source == 0] = 0.0
             self._source = np.maximum(self._source - 1, -1)

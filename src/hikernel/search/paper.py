@@ -1,4 +1,4 @@
-"""The search of the paper: look one step ahead, then certify by descendant sums.
+"""The search of Bach (2008): look one step ahead, then certify by descendant sums.
 
 Starting from the sources of the graph, solve on the hull J. While a source t of the complement
 violates the necessary condition |a_t|^2 / d_t^2 <= delta^2, add the violators; otherwise, while
@@ -6,8 +6,8 @@ one violates the sufficient condition U(t) <= delta^2 + eps / lambda, add those;
 duality gap is below eps or when J has ``max_kernels`` nodes.
 
 Both conditions are tested against one threshold, the largest Omega*^2 at which the duality gap of
-the whole problem meets the tolerance: a necessary condition violated by less than that cannot
-stand in the way of the certificate.
+the whole problem meets the tolerance. A node whose score exceeds delta^2 but not this threshold
+does not prevent the certificate, so it is not added.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def paper_search(
     callback: StepCallback | None = None,
     start: SearchStart | None = None,
 ) -> SearchResult:
-    """Search the graph by the paper's rule.
+    """Search a grid by the rule of the paper.
 
     Parameters
     ----------
@@ -49,12 +49,12 @@ def paper_search(
     lam : float
         lambda.
     settings : SearchSettings
-        ``certify`` tells whether kernels outside the hull are bounded, exactly or not at all;
-        there is no time budget.
+        How to search. Kernels outside the hull are bounded exactly or not at all, depending on
+        ``certify``. ``time_budget`` is ignored.
     callback : callable, optional
         Called with every :class:`SearchStep`.
     start : SearchStart, optional
-        Not used: the rule begins at the sources of the graph.
+        Not used: the search always starts at the sources of the graph.
     """
     return _PaperSearch(objective, lam, settings, callback).run()
 
@@ -72,7 +72,7 @@ class _PaperSearch(HullSearch[GridObjective]):
         self._explored: set[Node] = set()
 
     def run(self) -> SearchResult:
-        """Solve, look, grow; then prune what has no weight."""
+        """Solve, test and grow until no node is added; then prune nodes without weight."""
         reduced = self._objective.reduced(self._objective.graph.sources_of_complement([]))
         solved = self._solve(reduced, None)
         while True:
@@ -83,7 +83,7 @@ class _PaperSearch(HullSearch[GridObjective]):
             solved = self._solve(reduced, solved.solution.warm_start)
 
     def _inspect(self, solved: SolvedHull) -> list[Node]:
-        """Report a step with its certificate, and return the nodes to add (none: stop)."""
+        """Report a step with its certificate, and return the nodes to add; none ends the search."""
         objective, dual, threshold = self._objective, solved.dual, solved.threshold
         nodes = list(solved.problem.nodes)
         frontier = objective.graph.sources_of_complement(nodes)
@@ -94,7 +94,7 @@ class _PaperSearch(HullSearch[GridObjective]):
         room = self._settings.max_kernels - len(nodes)
         kind, outside = "none", np.inf
         chosen = _above(frontier, scores, threshold)
-        # The last step always bounds the tail, so that a bound stands even if it is a poor one.
+        # The last step always bounds the tail, so that the result has a bound, even if a poor one.
         if not chosen or room <= 0 or solved.solution.status is Status.SINGULAR:
             if not frontier:
                 kind, outside = "exact", 0.0
@@ -111,7 +111,7 @@ class _PaperSearch(HullSearch[GridObjective]):
     def _stop_reason(
         self, status: Status, violated: bool, room: int, kind: str
     ) -> StopReason | Status | None:
-        """Return why the search ends here, or None while it goes on."""
+        """Return why the search ends here, or None if it continues."""
         if status is Status.SINGULAR:
             return status
         if violated:
@@ -121,7 +121,7 @@ class _PaperSearch(HullSearch[GridObjective]):
         return StopReason.NOT_BOUNDED if kind == "none" else StopReason.NO_VIOLATION
 
     def _finish(self, solved: SolvedHull, certificate: Certificate) -> SearchResult:
-        """Drop what only the proof needed; a dual bound stays valid for every primal point."""
+        """Drop nodes that only the proof needed; the dual bound is valid for every primal point."""
         if certificate.certified:
             allowed = certificate.dual_bound / (1.0 - self._tol)
         else:

@@ -1,14 +1,16 @@
-"""Bound the tail: every node outside J, by branch and bound over sets of variables.
+"""Bound the tail (all nodes outside J) by branch and bound over sets of variables.
 
-The support of a node is its set of variables. For a set s of variables let t_s be the node with
-level 1 in each; the descendants of t_s are exactly the nodes whose support contains s, and
+The support of a node is its set of variables. For a set s of variables, let t_s be the node with
+level 1 in each variable of s. The descendants of t_s are exactly the nodes whose support contains
+s. If
 
     U(t_s) <= threshold
 
-closes all of them at once. Sets are visited as in frequent-set mining: a set is looked at only
-if all its subsets of one variable less stay open, and when it stays open itself, the nodes with
-just that support (all levels) are explored one by one. A first, cheaper test bounds the whole
-tail by one sum over all kernels, less what has been scored.
+then all of them are bounded at once, and the set s is closed. Otherwise it stays open. Sets are
+visited as in frequent itemset mining: a set is examined only if all its subsets with one variable
+less are open. If the set itself stays open, all nodes with exactly that support (all levels) are
+scored. A cheaper test comes first: it bounds the whole tail by one sum over all kernels, minus the
+scores already known.
 """
 
 from __future__ import annotations
@@ -32,30 +34,31 @@ Support = tuple[int, ...]
 IndexArray = NDArray[np.intp]
 
 _EXPLORE_PREFIXES = 2000
-"""Prefixes whose extensions are scored together."""
+"""Number of prefixes whose extensions are scored together."""
 
 
 class TailSearch:
-    """A bound on everything outside the hull of a solution.
+    """The search for a bound on all nodes outside the hull of a solution.
 
     Parameters
     ----------
     objective : GridObjective
-        Rows, grid, target and loss.
+        Rows, graph, target and loss.
     solved : SolvedHull
         The solution whose optimality is to be proven.
     mode : {"exact", "statistical"}
         Whether descendant sums are computed or estimated from random signs.
     shared_bound : callable
-        Gives the dual norm bound over the hull and some explored nodes together.
+        Returns the dual norm bound over the hull and some explored nodes together.
     is_late : callable
-        Tells whether the time is up.
+        Returns whether the time budget is used up.
     max_explored : int
-        Kernels that may be scored.
+        Largest number of kernels that may be scored.
     seed : int
-        Of the random signs.
+        Seed of the random signs.
     attempt : int
-        How often this search has asked, from 1: statistical bounds share the risk.
+        Number of this call within the search, from 1. The statistical bounds of all attempts share
+        the risk.
     """
 
     def __init__(
@@ -98,12 +101,12 @@ class TailSearch:
         self._pair_weights = np.array([self._graph.weight((pair,)) for pair in self._pairs])
         self._violators: dict[Node, float] = {}
         self._largest_rest = 0.0  # largest score of an explored node that does not violate
-        self._closed = 0.0  # largest bound of a set that is closed
+        self._closed = 0.0  # largest bound of a closed set
         self._explored_sum = 0.0
         self._n_explored = 0
 
     def run(self) -> TailBound:
-        """Visit sets of one, two, three, ... variables until none is open."""
+        """Visit sets of one, two, three, ... variables until none is open; return the bound."""
         if self._is_late():
             return TailBound.unknown(StopReason.PROOF_TIME)
         self._explore([(m,) for m in self._variables])
@@ -138,10 +141,10 @@ class TailSearch:
         return self._settle(reason)
 
     def _own_sums(self, supports: list[Support]) -> list[float]:
-        """Return the sums of |a_w|^2 / d_w^2 over all terms that contain some variables.
+        """Return, for each support, the sum of |a_w|^2 / d_w^2 over all nodes that contain it.
 
-        Valid whatever else is in the hull, where the tighter descendant sums are not: their
-        weights count ancestors that must lie outside.
+        These bounds hold whatever else is in the hull. The tighter descendant sums U(t) do not:
+        their weights include ancestors, which must then lie outside the hull.
         """
         if not supports:
             return []
@@ -151,14 +154,19 @@ class TailSearch:
         return [float(u) for u in self._objective.own_sums(nodes, self._solved.dual)]
 
     def _whole_tail(self) -> float:
-        """Return a bound on the largest score outside what was explored: the sum of all these."""
+        """Return a bound on the sum of the scores of all nodes neither in J nor explored.
+
+        Scores are nonnegative, so the sum also bounds each of them.
+        """
         total = self._objective.total_score(self._solved.dual)
         nodes, dual_coef = self._solved.problem.nodes, self._solved.dual.dual_coef
         engine = self._objective.engine
         weights = np.array([self._product_weight(v) for v in nodes])
-        # What is taken off must not be too large. With u the computed and r the rounded-up square
-        # of a score, 2 u - r is at most its true value.
+        # The amount subtracted must not be too large. If u is the computed and r the rounded-up
+        # square of a score, 2 u - r is at most its exact value.
         hull = 2.0 * engine.score_squares(nodes, dual_coef) - self._solved.own_squares
+        # The scores of nodes with more columns than rows are always rounded up.
+        hull[[engine.width(v) > engine.n_rows for v in nodes]] = 0.0
         singles = engine.extension_squares([()], dual_coef)[0] / self._pair_weights**2
         outside = [(pair,) not in self._hull for pair in self._pairs]
         known = float(np.sum(hull / weights**2))
@@ -166,7 +174,7 @@ class TailSearch:
         return total - known + 1e-12 * total
 
     def _candidates(self, open_sets: list[Support], size: int) -> list[Support]:
-        """Return the sets of ``size`` variables all of whose subsets are open."""
+        """Return the sets of ``size`` variables whose subsets of one variable less are all open."""
         known = set(open_sets)
         by_prefix: dict[Support, list[int]] = {}
         for s in open_sets:
@@ -185,7 +193,7 @@ class TailSearch:
         nodes = [tuple((m, 1) for m in s) for s in supports]
         if self._mode == "exact":
             return self._objective.tail_sums(nodes, self._solved.dual)
-        # The sizes share the risk: 1/2 for the first, 1/4 for the second, ...
+        # Attempt k may use RISK / 2^k, of which sets of size s use the share 1 / 2^s.
         risk = RISK / 2 ** (size + self._attempt)
         seed = self._seed + self._attempt
         return self._objective.tail_bounds(nodes, self._solved.dual, risk, seed)
@@ -199,10 +207,10 @@ class TailSearch:
             yield tuple(zip(support, levels, strict=True))
 
     def _explore(self, supports: Sequence[Support]) -> None:
-        """Score all nodes with these supports, and remember those that violate alone.
+        """Score all nodes with these supports, and record those that violate by their own score.
 
-        A support is a prefix and a last variable; all levels of the prefix times all levels of
-        all variables are one matrix product, of which the columns asked for are kept.
+        A support is a prefix plus a last variable. One matrix product scores all levels of the
+        prefix times all levels of all variables; only the columns of the last variables are kept.
         """
         lasts_of: dict[Support, list[int]] = {}
         for support in supports:
@@ -220,7 +228,7 @@ class TailSearch:
                 start += len(nodes)
 
     def _record(self, prefixes: list[Node], columns: IndexArray, squares: FloatArray) -> None:
-        """Take note of the scores of prefixes times (variable, level) columns."""
+        """Record the scores of all prefixes times the (variable, level) pairs in ``columns``."""
         weights = np.array([self._product_weight(prefix) for prefix in prefixes])
         scores = squares / np.outer(weights, self._pair_weights[columns]) ** 2
         row_of = {prefix: i for i, prefix in enumerate(prefixes)}
@@ -240,7 +248,7 @@ class TailSearch:
         return self._graph.weight(node) if node else 1.0
 
     def _settle(self, reason: StopReason) -> TailBound:
-        """Return the bound, with a shared kappa for explored nodes that violate alone."""
+        """Return the bound, with a shared kappa for the explored nodes that violate."""
         value = max(self._closed, self._largest_rest)
         if not self._violators:
             return TailBound(value, self._mode, reason, self._n_explored)

@@ -1,7 +1,7 @@
-"""From a graph on its rows to models: one lambda, the path, folds, refits.
+"""Fit models to training rows: one lambda, the regularisation path, cross-validation, refits.
 
-``training`` solves for one lambda, ``lambda_path`` for many, ``folds`` scores them by
-cross-validation, ``refit`` estimates again after selection (``ridge``).
+``training`` solves for one lambda and ``lambda_path`` for a decreasing sequence. ``folds`` scores
+the lambdas by cross-validation. ``refit`` estimates the selected terms again, using ``ridge``.
 """
 
 from hikernel.selection.folds import CrossValidation, Fold, check_folds, cross_validate

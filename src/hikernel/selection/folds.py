@@ -1,8 +1,9 @@
 """Cross-validation of lambda and refit together.
 
-The path over all rows fixes the lambdas. Each fold solves the same path on its training rows (bases
-and features are shared, only rows are left out), refits every model in every way that is to be
-compared, and scores the held-out rows. Then a rule picks one pair of lambda and refit.
+All folds use the same lambdas, those of the path over all rows. Each fold solves this path on its
+training rows; bases and features are shared, only rows are left out. It applies every refit that is
+compared to every model, and scores the held-out rows. Then a rule picks one pair of lambda and
+refit.
 """
 
 from __future__ import annotations
@@ -27,12 +28,12 @@ __all__ = ["Choice", "CrossValidation", "Fold", "ModelScore", "check_folds", "cr
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 ModelScore = Callable[[Fitted, NDArray[np.intp]], float]
-"""Scores a model on held-out rows (positions among the rows used); larger is better."""
+"""Scores a model on held-out rows, given as positions among the rows used; larger is better."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """One cell of the table: a lambda (by position) and a refit."""
+    """A pair of a lambda, given by its position, and a refit."""
 
     position: int
     refit: str | None
@@ -45,13 +46,13 @@ class CrossValidation:
     Attributes
     ----------
     lams : ndarray of shape (n_lams,)
-        Those that every fold reached, largest first.
+        The lambdas that every fold reached, largest first.
     refits : list of (str or None)
         The refits compared.
     scores : ndarray of shape (n_refits, n_lams, n_folds)
         Larger is better; NaN where a refit does not apply.
     terms : ndarray of shape (n_lams, n_folds)
-        Terms of the selected hulls.
+        Number of terms of each model.
     """
 
     lams: FloatArray
@@ -61,16 +62,16 @@ class CrossValidation:
 
     @property
     def means(self) -> FloatArray:
-        """Mean scores, shape (n_refits, n_lams); minus infinity where a fold has none."""
+        """Mean scores, shape (n_refits, n_lams); minus infinity where a fold has no score."""
         return np.where(np.isnan(self.scores).any(axis=2), -np.inf, self.scores.mean(axis=2))
 
     def best(self) -> Choice:
-        """Return the pair with the best mean score; of equals, the larger lambda.
+        """Return the pair with the best mean score; ties go to the larger lambda.
 
         Raises
         ------
         ValueError
-            Where no pair has a score on every fold.
+            If no pair has a score on every fold.
         """
         means = self.means.T
         position, row = np.unravel_index(int(np.argmax(means)), means.shape)
@@ -87,7 +88,7 @@ class CrossValidation:
         return Choice(int(position), self.refits[int(row)])
 
     def one_standard_error(self) -> Choice:
-        """Return the largest lambda, for the best refit, within one standard error of the best."""
+        """Return the best refit with its largest lambda within one standard error of the best."""
         best = self.best()
         row = self.refits.index(best.refit)
         folds = self.scores[row, best.position]
@@ -98,7 +99,7 @@ class CrossValidation:
     def results(self) -> dict[str, NDArray[Any]]:
         """Return the table as scikit-learn's ``cv_results_``: one entry per alpha and refit.
 
-        No refit is written "None"; equals share the best of their ranks.
+        Models without a refit have the entry "None" in "refit". Ties share the best rank.
         """
         n_refits, n_lams, n_folds = self.scores.shape
         flat = self.scores.reshape(-1, n_folds)
@@ -118,7 +119,11 @@ class CrossValidation:
 
 
 def check_folds(problem: TrainingProblem, folds: Sequence[Fold]) -> None:
-    """Raise where a fold has no rows to fit or to score, or only one class to fit."""
+    """Raise a ValueError if a fold cannot be fitted or scored.
+
+    That is the case if it has no training rows or no test rows, or if the loss does not accept its
+    training target (for example a single class).
+    """
     if not folds:
         raise ValueError("cv gives no folds; at least one is needed.")
     for k, (train, test) in enumerate(folds):
@@ -148,25 +153,25 @@ def cross_validate(
     Parameters
     ----------
     problem : TrainingProblem
-        All rows.
+        The problem with all rows.
     lams : sequence of float
-        Decreasing.
+        The values of lambda, decreasing.
     settings : SearchSettings
-        How to search; nothing is certified in a fold.
+        How to search, in every fold. Certificates are not kept, so pass ``certify="none"``.
     folds : sequence of (train, test)
-        Positions of rows.
+        Positions of the training and the test rows among the rows used.
     refits : sequence of (str or None)
-        Refits to compare.
+        Refits to compare; None is the model without a refit.
     score : callable
-        Scores a fitted model on rows.
+        Scores a fitted model on rows; see :data:`ModelScore`.
     n_jobs : int, optional
-        Processes, through joblib.
+        Number of parallel jobs, through joblib.
     """
     jobs = (
         delayed(_one_fold)(problem, list(lams), settings, fold, list(refits), score)
         for fold in folds
     )
-    # Processes would each be handed all Gram matrices; threads read the same ones.
+    # Every process would get a copy of all Gram matrices; threads share them.
     prefer = "threads" if problem.engine.has_kernels else None
     parts = Parallel(n_jobs=n_jobs, prefer=prefer)(jobs)
     reached = min(scores.shape[1] for scores, _ in parts)
@@ -186,7 +191,7 @@ def _one_fold(
     refits: list[str | None],
     score: ModelScore,
 ) -> tuple[FloatArray, NDArray[np.intp]]:
-    """Return the scores of one fold, shape (n_refits, n_points), and its numbers of terms."""
+    """Return the scores of one fold, shape (n_refits, n_points), and the number of terms."""
     train, test = fold
     part = problem.subset(train)
     path = compute_path(part, lams, settings)
@@ -203,5 +208,10 @@ def _one_fold(
 
 
 def _fingerprint(name: str | None, model: TermModel, position: int) -> object:
-    """Return what a refit depends on: neighbouring lambdas often select the same."""
+    """Return the key under which the score of a refit is reused within a fold.
+
+    Neighbouring lambdas often select the same variables. The score of "variables" is then computed
+    once, for the first of them; their refits differ only by selected terms of a degree above that
+    of the products. Scores of the other refits are computed for every lambda.
+    """
     return selected_variables(model) if name == "variables" else position

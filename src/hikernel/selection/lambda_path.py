@@ -1,4 +1,4 @@
-"""The regularisation path: lambda from large to small, each solution the start of the next."""
+"""The regularisation path: lambda decreases, and each solution is the start of the next."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ from hikernel.selection.training import TermModel, TrainingProblem, term_varianc
 __all__ = ["LambdaPath", "PathEnd", "PathPoint", "compute_path", "lambda_grid"]
 
 _FIRST_SHARE = 0.95
-"""lambda delta over Omega* of the null model at the first lambda: just below one."""
+"""lambda delta / Omega* of the null model at the first lambda (see ``lambda_grid``)."""
 _SATURATED = 0.999
+"""Explained share of the loss at which a path ends, as in glmnet."""
 _LEAST_PROGRESS = 1e-5
-"""Gain in explained variance below which (and above which share) a path ends, as glmnet's does."""
+"""Gain in the explained share between two points below which a path ends, as in glmnet."""
 _LEAST_POINTS = 5
+"""Number of points up to which a small gain does not end a path."""
 
 
 class PathEnd(Enum):
-    """Why a path ended where it did; the value is a sentence."""
+    """Why a path ended; the value is a sentence."""
 
     ALL_SOLVED = "All alphas were solved."
     MAX_KERNELS = "A hull reached max_kernels; raise it for smaller alphas."
@@ -49,10 +51,10 @@ class PathPoint:
     model : TermModel
         The model.
     explained : float
-        Share of the loss of the best constant that it explains on the training rows (of the
-        variance, for the squared error).
+        1 - loss of the model / loss of the best constant, on the training rows. For the squared
+        error, the share of the variance explained.
     seconds : float
-        Time it took.
+        Time that the solve took.
     """
 
     model: TermModel
@@ -62,7 +64,7 @@ class PathPoint:
 
 @dataclass(frozen=True)
 class LambdaPath:
-    """Models for decreasing lambda, and why there are no more."""
+    """Models for decreasing lambda, and why the path ended."""
 
     points: list[PathPoint]
     end: PathEnd
@@ -74,13 +76,17 @@ class LambdaPath:
 
 
 def lambda_grid(problem: TrainingProblem, n_points: int, eps: float) -> FloatArray:
-    """Return lambdas from where the first term is about to enter down to ``eps`` times that.
+    """Return a geometric grid of ``n_points`` lambdas, from the first to ``eps`` times the first.
 
-    The penalty is squared, so no finite lambda empties the model. For a single node v with its
-    ancestors, lambda delta / Omega* = l / (l + g) with l = lambda D^2, D = sum of d over A(v) and
-    g the variance of its features along its scores, times the mean curvature of the loss (one for
-    the squared error); the grid starts where that is 0.95 for the node (of one variable) that the
-    null model's scores single out.
+    At the first lambda the model is still almost empty. The penalty is squared, so no finite lambda
+    makes it exactly empty. For a single node v with its ancestors,
+
+        lambda delta / Omega* = l / (l + g),    l = lambda D^2,    D = sum of d over A(v),
+
+    where delta is the norm Omega of the solution and Omega* the dual norm of the weighted residuals
+    of the null model. g is the variance of the features of v along its scores, times the mean
+    curvature of the loss (one for the squared error). The first lambda is the one at which this
+    ratio is 0.95 for ``graph.strongest`` at the null model (for a grid, a node of one variable).
     """
     engine, graph = problem.engine, problem.graph
     f = problem.null_prediction(1.0)
@@ -94,21 +100,23 @@ def lambda_grid(problem: TrainingProblem, n_points: int, eps: float) -> FloatArr
     size = float(engine.score_squares([node], weighted)[0])
     largest, spread = _variances(engine, node)
     if size <= 1e-20 * spread:
-        # No node alone has a score: the size of its features stands in for the direction.
+        # The scores are numerically zero and give no direction: use the largest variance of a
+        # column instead.
         along = largest
     else:
         along = float(term_variances(engine, [node], [scores])[0]) / size
     along *= float(np.mean(engine.row_weights @ problem.loss.curvature(problem.y, f, 1.0)))
     first = _FIRST_SHARE / (1.0 - _FIRST_SHARE) * along / total**2
-    if not first > 0.0:  # features that are constant say nothing at any lambda
+    if not first > 0.0:  # constant features do not determine a lambda
         first = 1.0
     return np.geomspace(first, eps * first, n_points)
 
 
 def _variances(engine: Engine, node: Vertex) -> tuple[float, float]:
-    """Return the largest variance of a feature column of a node, and the sum of all.
+    """Return the largest variance of a feature column of a node, and the sum of the variances.
 
-    For a Gram matrix, whose columns are no features, its mean diagonal, which bounds both.
+    The columns of a Gram matrix are not features. For it, both values are its mean diagonal, which
+    bounds both variances.
     """
     operator = engine.kernel_operator([node])
     if operator is not None:
@@ -124,10 +132,23 @@ def compute_path(
     settings: SearchSettings,
     callback: Callable[[PathPoint], None] | None = None,
 ) -> LambdaPath:
-    """Solve for decreasing lambdas, each started from the one before.
+    """Solve for decreasing lambdas, each started from the previous solution.
 
-    Ends early when a hull reaches ``max_kernels``, when the fit saturates (as in glmnet: 99.9 % of
-    the loss explained, or a gain below 1e-5 of it), or when the time budget is spent.
+    The path ends early when a hull reaches ``max_kernels``, when the fit saturates, or when the
+    time budget is used up. As in glmnet, the fit is saturated when 99.9 % of the loss is explained,
+    or when the last step gained less than 1e-5 of it (not among the first five points, nor while
+    10 % or less is explained).
+
+    Parameters
+    ----------
+    problem : TrainingProblem
+        Rows, graph, target and loss.
+    lams : sequence of float
+        The values of lambda, in any order.
+    settings : SearchSettings
+        How to search; ``time_budget`` is that of the whole path.
+    callback : callable, optional
+        Called with every :class:`PathPoint`.
     """
     points: list[PathPoint] = []
     deadline = np.inf

@@ -1,18 +1,18 @@
 """Refits: estimate again after selection.
 
-Selecting and shrinking are two jobs. The lambda that selects the right terms shrinks them too much;
-so the selected terms, or the selected variables, are fitted once more with a penalty of their own.
-The certificate speaks of the convex problem that selected them.
+Selection and shrinkage are different tasks. The lambda that selects the right terms shrinks them
+too much. So the selected terms, or the selected variables, are fitted again with their own penalty.
+The certificate is about the convex problem that selected them.
 
-- "ridge": the terms of the hull, in the metric of the chosen zeta.
-- "unpenalised": the same without a penalty, where the terms are few and well conditioned.
-- "variables": the hull and all products of the selected variables up to a total degree, which is
-  two more than ``degree``, term w with weight 1 / d_w: HKL has found which few variables matter, so
-  that a richer model in these is cheap. Where there are too many products, the total degree is
-  lowered; the refit does not apply where degree 3 is out of reach, as it is from 12 variables on.
-  As many variables interact as the graph allows (``max_order``).
+- "ridge": the selected terms, in the metric of their zeta.
+- "unpenalised": the selected terms without a penalty, if they are few and well conditioned.
+- "variables": the selected terms and all products of the selected variables up to a total degree,
+  which is two more than ``degree``. Columns of term w are scaled by 1 / d_w. HKL has found the few
+  variables that matter, so a richer model in these is cheap. If there are too many products, the
+  total degree is lowered. The refit does not apply if even degree 3 gives too many products, as it
+  generally does from 12 variables on. At most ``max_order`` variables interact, as in the graph.
 
-Penalties are chosen by leave-one-out (``ridge``). A hull without terms is refitted by its constant.
+Penalties are chosen by leave-one-out (``ridge``). A model without terms stays as it is, a constant.
 """
 
 from __future__ import annotations
@@ -42,33 +42,33 @@ __all__ = [
 ]
 
 _LEAST_SHARE = 1e-3
-"""Share of the explained variance from which on a variable counts as selected."""
+"""Share of the explained variance above which a variable counts as selected."""
 _MOST_FEATURES = 400
-"""Columns of a refit on the selected variables at most; the total degree is lowered to this."""
+"""Largest number of columns of "variables"; its total degree is lowered until they fit."""
 _LEAST_DEGREE = 3
-"""Total degree of such a refit at least; below it the hull itself is the richer model."""
+"""Least total degree of "variables"; below it the hull itself is the richer model."""
 _MOST_HULL_FEATURES = 1000
-"""Columns of the hull, times outputs, at most: the Hessian has that many rows."""
+"""Largest number of columns times outputs of a refit, which is the size of its Hessian."""
 _SMALLEST_SQUARE = 1e-13
-"""Eigenvalues of a kernel below this part of the largest are left out."""
+"""Eigenvalues of a kernel below this fraction of the largest are dropped."""
 _ROWS_PER_FEATURE = 3
-"""Rows per column (and output) that an unpenalised refit needs."""
+"""Least number of rows per column and output for an unpenalised refit."""
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A model with the design that it predicts with.
+    """A model, and the design with which it predicts.
 
     Attributes
     ----------
     model : TermModel
         The model that predicts.
     design : Design
-        Its bases or kernels; those of a refit on the variables reach a higher degree.
+        Its bases or kernels; those of a "variables" refit may have a higher degree.
     refit : str or None
-        How it was estimated after selection.
+        Name of the refit; None without one.
     mu : float
-        Penalty of the refit (``ridge``); 0 where there is none.
+        Penalty mu of the refit (``ridge``); 0 without one.
     """
 
     model: TermModel
@@ -78,12 +78,12 @@ class Fitted:
 
 
 def refit_is_possible(problem: TrainingProblem) -> bool:
-    """Whether the loss has refits: smooth losses do."""
+    """Return whether the loss supports refits; all smooth losses do."""
     return problem.loss.smooth
 
 
 def comparable_refits(problem: TrainingProblem) -> list[str | None]:
-    """Return the refits that cross-validation compares: those of variables need variables."""
+    """Return the refits that cross-validation compares; "variables" needs nodes with variables."""
     if not refit_is_possible(problem) or too_many_kernel_rows(problem):
         return [None]
     has_variables = problem.design.variables([]) is not None
@@ -91,25 +91,26 @@ def comparable_refits(problem: TrainingProblem) -> list[str | None]:
 
 
 def too_many_kernel_rows(problem: TrainingProblem) -> bool:
-    """Whether there are too many rows for a refit of nodes that are known by Gram matrices."""
+    """Return whether nodes are given by Gram matrices with too many rows for a refit."""
     most = _MOST_HULL_FEATURES // _n_outputs(problem)
     return problem.engine.has_kernels and problem.engine.n_rows > most
 
 
 def refit(name: str | None, problem: TrainingProblem, model: TermModel) -> Fitted | None:
-    """Return the refitted model, or None where this refit does not apply to it.
+    """Return the refitted model, or None if the refit does not apply to the model.
 
-    It does not where the loss has no refits, where the terms have too many columns, and, without a
-    penalty, where there are fewer than three rows to a column, or Gram matrices in their place.
+    A refit does not apply if the loss has no refits, or if the terms have too many columns. An
+    unpenalised refit also needs at least three rows per column and output, and does not apply to
+    Gram matrices. "variables" needs nodes with variables.
 
     Parameters
     ----------
     name : {None, "ridge", "unpenalised", "variables"}
-        Which refit.
+        The refit; None returns the model itself.
     problem : TrainingProblem
-        The rows to fit.
+        The rows, target and loss to fit.
     model : TermModel
-        What was selected.
+        The solution of the convex problem, which selects the terms.
     """
     if name is None:
         return Fitted(model, problem.design)
@@ -143,10 +144,10 @@ def _ridge(problem: TrainingProblem, model: TermModel) -> Fitted | None:
 def _kernel_ridge(
     problem: TrainingProblem, model: TermModel, nodes: list[Vertex], operator: KernelOperator
 ) -> Fitted | None:
-    """Return the same where nodes are known by their kernels.
+    """Return the "ridge" refit if a node is given by its Gram matrix.
 
-    With sum_w zeta_w K_w = F F', ridge on F with coefficients B is the function (F F') c of
-    F c = B, whose part in node w is zeta_w K_w c.
+    Let sum_w zeta_w K_w = F F'. A ridge fit on F with coefficients B is the function F B = (F F') c
+    with F' c = B. Its part in node w is zeta_w K_w c.
     """
     zeta = model.zeta[[model.nodes.index(node) for node in nodes]]
     zeta = zeta / np.max(zeta)
@@ -173,7 +174,7 @@ def _unpenalised(problem: TrainingProblem, model: TermModel) -> Fitted | None:
         return None
     omega = problem.engine.row_weights
     features = problem.engine.features(nodes)
-    # Columns of unit variance: only what is truly collinear is to be lost to rounding.
+    # Columns get unit variance, so that only truly collinear directions are lost to rounding.
     spread = np.sqrt(omega @ (features - omega @ features) ** 2)
     scales = 1.0 / np.where(spread > 0.0, spread, 1.0)
     fit = fit_ridge(features * scales, problem.y, omega, problem.loss, 0.0)
@@ -208,7 +209,7 @@ def _n_outputs(problem: TrainingProblem) -> int:
 
 
 def selected_variables(model: TermModel) -> tuple[int, ...]:
-    """Return the variables whose terms explain more than a thousandth of what is explained."""
+    """Return the variables whose terms have more than 1/1000 of the explained variance."""
     share: dict[int, float] = {}
     for node, part in zip(model.nodes, model.shares, strict=True):
         for m, _ in node:
@@ -224,9 +225,10 @@ def _products(
     largest_degree: int,
     most: int,
 ) -> list[Node]:
-    """Return the selected terms and the products up to the largest degree with ``most`` columns.
+    """Return the selected terms and all products up to a total degree.
 
-    An empty list where that is below degree 3: the hull itself is then the richer model.
+    The degree is the largest one, up to ``largest_degree``, with at most ``most`` columns. The list
+    is empty if that degree is below 3: the hull itself is then the richer model.
     """
     for degree in range(largest_degree, _LEAST_DEGREE - 1, -1):
         products = _up_to(levels, degree, grid.max_order)
@@ -239,7 +241,7 @@ def _products(
 
 
 def _up_to(levels: dict[int, int], degree: int, max_order: int | None) -> list[Node] | None:
-    """Return all products of total degree 1 to ``degree``, or None where there are too many."""
+    """Return all products of total degree 1 to ``degree``, or None if there are too many."""
     out: list[Node] = [()]
     for m, highest in levels.items():
         out += [

@@ -1,32 +1,34 @@
-"""Ridge with its penalty by leave-one-out: exact for the squared error, approximate otherwise.
+"""Ridge with a penalty chosen by leave-one-out: exact for the squared error, else approximate.
 
-With features scaled to F, weights omega of sum one and a penalty mu (which is not lambda),
+With scaled features F, weights omega of sum one and a penalty mu (which is not lambda),
 
     min over B, b of sum_i omega_i loss(y_i, b + B' F_i) + (mu/2) |B|^2,
 
-B of shape (R, k) for k outputs.
+where B has shape (R, k) for k outputs.
 
-Squared error of one output: from F~ = sqrt(omega) (F - mean) = U S V', leverages h_i = omega_i +
-sum_k U_ik^2 s_k^2 / (s_k^2 + mu) give the leave-one-out residuals r_i / (1 - h_i) of every mu from
-one decomposition. Otherwise, for smooth losses: Newton's method, and one Newton step away from the
-solution for each row left out. With x_i = (F_i, 1), X_i = I kron x_i' (f_i = X_i theta), g_i and
-W_i the gradient and the second derivative of the loss of row i at f_i (k, and k x k), and H the
-Hessian of the objective with the intercept in it,
+Squared error with one output: let F~ = sqrt(omega) (F - mean) = U S V'. The leverages are
+h_i = omega_i + sum_k U_ik^2 s_k^2 / (s_k^2 + mu), and the leave-one-out residuals r_i / (1 - h_i).
+One decomposition gives them for every mu.
+
+Other smooth losses: Newton's method solves the problem. Leaving out row i is approximated by one
+Newton step from the solution. Let x_i = (F_i, 1) and X_i = I kron x_i', so that f_i = X_i theta.
+Let g_i (shape (k,)) and W_i (shape (k, k)) be the first and second derivative of the loss of row i
+at f_i, and H the Hessian of the objective, including the intercept. Then
 
     theta_(i) = theta + (H - omega_i X_i' W_i X_i)^-1 omega_i X_i' g_i,
     f_(i) = f_i + (I - Q_i W_i)^-1 Q_i g_i,   Q_i = omega_i X_i H^-1 X_i'
 
-by the Woodbury identity; f_i + g_i q_i / (1 - W_i q_i) for one output.
+by the Woodbury identity. For one output this is f_i + g_i q_i / (1 - W_i q_i).
 
-A loss that does not change when all outputs move alike (multinomial) leaves that direction of b
-undetermined, and the penalty makes it zero in B. So f = z C' with C of shape (k, k - 1) of
-orthonormal columns of sum zero: k - 1 outputs z with gradient g C, second derivative C' W C and the
-same penalty, and H has no null direction.
+A shift-invariant loss (multinomial) does not change when the same number is added to all outputs.
+It leaves that direction of b undetermined, and the penalty makes it zero in B. So f = z C', where C
+of shape (k, k - 1) has orthonormal columns of sum zero. The k - 1 outputs z have gradient g C,
+second derivative C' W C and the same penalty, and H has no null direction.
 
-A row is left out with all its weight, the other weights and mu stay as they are, and its loss
-counts with its weight. A row of weight 2 is therefore a pair of equal rows that are left out
-together: the fit is that of the repeated row, the leave-one-out score is not (a copy that stays
-behind would tell the answer).
+A row is left out with all its weight; the other weights and mu do not change. Its loss counts with
+its weight. A row of weight 2 is therefore like two equal rows that are left out together. The fit
+is the same as with a repeated row, but the leave-one-out score is not: with a repeated row, the
+remaining copy would reveal the target of the copy left out.
 """
 
 from __future__ import annotations
@@ -46,20 +48,20 @@ from hikernel.losses import Loss, SquaredError
 __all__ = ["RidgeFit", "fit_ridge"]
 
 _PENALTIES = np.geomspace(1e-10, 100.0, 31)
-"""Values of mu that are tried, relative to the variance of the features."""
+"""Values of mu that are tried, relative to the mean variance of the features."""
 _FEW_PENALTIES = np.geomspace(1e-7, 100.0, 15)
-"""The same for losses that need Newton's method for each of them."""
+"""Values of mu for losses that need Newton's method for each value."""
 _PATIENCE = 2
-"""With several outputs, whose Hessians are large, smaller penalties are not tried after this many
-scores in a row that are worse than the best."""
+"""With several outputs the Hessian is large: smaller penalties are then not tried after this many
+scores in a row that are no better than the best."""
 _CHUNK = 2**21
-"""Numbers held at a time for the steps away from the rows: 16 MiB."""
+"""Numbers per chunk of rows in the leave-one-out step: 16 MiB."""
 _NEWTON_STEPS = 50
 _SMALLEST_SQUARE = 1e-13
-"""Directions with less than this part of the largest square are left out."""
+"""Directions with a squared singular value below this fraction of the largest are dropped."""
 _TINY = float(np.finfo(float).tiny)
 _LEAST_FREE = 1e-14
-"""What 1 - h_i is at least: a row that the others say nothing about has h_i = 1."""
+"""Least value of 1 - h_i, which is zero for a row that the other rows do not determine."""
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,7 @@ class RidgeFit:
     coef : ndarray of shape (R,) or (R, k)
         B.
     intercept : ndarray of shape () or (k,)
-        b; of sum zero where a common shift of the outputs changes nothing.
+        b; it sums to zero for shift-invariant losses.
     mu : float
         The penalty itself, not relative to the features.
     score : float
@@ -91,21 +93,21 @@ def fit_ridge(
     loss: Loss,
     relative_mu: float | None = None,
 ) -> RidgeFit:
-    """Fit ridge with the penalty that leave-one-out chooses.
+    """Fit ridge with the penalty chosen by leave-one-out.
 
     Parameters
     ----------
     features : ndarray of shape (n, R)
-        F, in the metric of the penalty. Overwritten by its centred columns.
+        F, scaled so that the penalty is |B|^2. Overwritten.
     y : ndarray of shape (n,) or (n, k)
         Target.
     omega : ndarray of shape (n,)
         Weights of sum one.
     loss : Loss
-        A smooth one.
+        A smooth loss.
     relative_mu : float, optional
-        mu in place of leave-one-out, relative to the mean variance of the features; 0 for
-        no penalty (of all such fits the one of least norm, where there are several).
+        Fixed mu instead of leave-one-out, relative to the mean variance of the features. 0 means
+        no penalty; if several fits are then optimal, the one of least norm is returned.
     """
     if isinstance(loss, SquaredError) and y.ndim == 1:
         return _squared(features, y, omega, relative_mu)
@@ -125,8 +127,9 @@ def _squared(
     left, squares, vectors = _decomposed(features)
     along = left.T @ target
     left_squares = left**2
-    # Residuals and 1 - h as what lies outside the features plus what shrinking adds: both are
-    # tiny where the fit interpolates, and a difference of large numbers would be noise.
+    # Residuals and 1 - h are computed as the part outside the span of the features plus the part
+    # due to shrinkage. Both are tiny if the fit interpolates; computed as differences of larger
+    # numbers they would be rounding noise.
     outside = target - left @ along
     free = np.maximum(1.0 - omega - np.sum(left_squares, axis=1), 0.0)
     penalties = unit * (_PENALTIES if relative_mu is None else np.array([relative_mu]))
@@ -141,10 +144,10 @@ def _squared(
 
 
 def _decomposed(features: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return U, s^2 and V of the features, without directions that are all but zero.
+    """Return U, s^2 and V of the features, without directions of numerically zero size.
 
-    From the Gram matrix where there are many rows; that squares the condition number, which
-    leverages near one would show.
+    With many rows they come from the Gram matrix, which squares the condition number. With few rows
+    leverages can be near one, and would show that error; then the SVD is used.
     """
     n, size = features.shape
     if n > 2 * size:
@@ -193,7 +196,7 @@ def _general(
 
 
 def _contrasts(k: int) -> FloatArray:
-    """Return orthonormal columns of sum zero, shape (k, k - 1): Helmert's.
+    """Return the Helmert matrix of shape (k, k - 1): orthonormal columns of sum zero.
 
     >>> np.round(_contrasts(3), 2)
     array([[ 0.71,  0.41],
@@ -205,9 +208,9 @@ def _contrasts(k: int) -> FloatArray:
 
 @dataclass(frozen=True)
 class _RidgeObjective:
-    """The objective in theta of shape (R + 1, outputs), the intercepts in its last row.
+    """The objective in theta of shape (R + 1, outputs), whose last row holds the intercepts.
 
-    Its Hessian is laid out one output after the other.
+    In its Hessian theta is flattened one output after the other.
     """
 
     design: FloatArray
@@ -217,11 +220,11 @@ class _RidgeObjective:
     outputs: FloatArray
 
     def predict(self, theta: FloatArray) -> FloatArray:
-        """Return f."""
+        """Return f, shape (n, k)."""
         return np.asarray(self.design @ theta @ self.outputs.T)
 
     def derivatives(self, f: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the first and second derivatives of the rows in their outputs z."""
+        """Return the first and second derivatives of each row's loss with respect to z."""
         second = self.outputs.T @ self.loss.hessian(self.y, f) @ self.outputs
         return self.loss.gradient(self.y, f) @ self.outputs, second
 
@@ -267,7 +270,7 @@ class _RidgeObjective:
         )
 
     def left_out(self, theta: FloatArray, factor: FloatArray) -> FloatArray:
-        """Return f of every row after one Newton step away from it."""
+        """Return f_(i) of every row i, predicted after one Newton step without that row."""
         (n, width), outputs = self.design.shape, theta.shape[1]
         f = self.predict(theta)
         first, second = self.derivatives(f)
@@ -277,8 +280,8 @@ class _RidgeObjective:
         inverse = inverse.reshape(-1, width).T
         chunk = max(_CHUNK // inverse.shape[1], 1)
         for rows in (slice(start, start + chunk) for start in range(0, n, chunk)):
-            # With Q = S S', (I - Q W)^-1 Q = S (I - S' W S)^-1 S'; S is turned so that the matrix
-            # in the middle is diagonal.
+            # With Q = S S', (I - Q W)^-1 Q = S (I - S' W S)^-1 S'. S is rotated so that the
+            # matrix in the middle is diagonal.
             solved = np.sqrt(self.omega[rows, None]) * (self.design[rows] @ inverse)
             solved = solved.reshape(-1, len(factor), outputs)
             squares, root = np.linalg.eigh(solved.transpose(0, 2, 1) @ solved)

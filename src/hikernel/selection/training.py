@@ -1,7 +1,7 @@
-"""A graph on its training rows, made once and solved for any lambda; and the models it gives.
+"""The training problem, set up once and solved for any lambda, and the resulting models.
 
-Models are in the units of y. The target is standardised before it is solved for, which leaves
-lambda as it is.
+Models are in the units of y. The target is standardised for the solve. lambda is not converted: it
+belongs to the standardised target (for the squared error it is the same in the units of y).
 """
 
 from __future__ import annotations
@@ -37,14 +37,15 @@ if TYPE_CHECKING:
 __all__ = ["TermModel", "TrainingProblem", "target_units", "term_variances"]
 
 _ONE_THREAD = 200_000
-"""Rows times nodes that are scored together, up to which one BLAS thread is as fast as two."""
+"""Rows times nodes scored together, up to which one BLAS thread is as fast as two."""
 
 _IDLE = 1e-26
-"""Variance of a term, in units of y, that is nothing but rounding."""
+"""Variance of a term up to which it is only rounding error, relative to the variance of all terms
+(at least 1), for a standardised target."""
 
 
 class KeptTerms(NamedTuple):
-    """Terms with a coefficient: nodes, their coefficients, and where they stand in the hull."""
+    """Terms with nonzero coefficients: nodes, coefficients, and positions in the hull."""
 
     nodes: list[Vertex]
     blocks: list[FloatArray]
@@ -62,7 +63,7 @@ class TermModel:
     nodes : list of nodes
         The selected hull.
     widths : ndarray of shape (m,)
-        Feature columns of each node.
+        Number of feature columns of each node.
     coef : ndarray of shape (R,) or (R, k)
         Coefficients, blocks in the order of the nodes.
     intercept : ndarray of shape () or (k,)
@@ -70,9 +71,9 @@ class TermModel:
     dual_coef : ndarray of shape (n,) or (n, k)
         Dual variables of the training rows.
     eta, zeta, norms, shares : ndarray of shape (m,)
-        Variational weights, norm of the coefficients, share of the explained variance.
+        Variational weights, norms of the coefficients, and shares of the explained variance.
     certificate : Certificate
-        What is proven.
+        What is proven about the model.
     history : list of Certificate
         The certificate of every step of the search.
     status : Status
@@ -95,18 +96,18 @@ class TermModel:
 
     @property
     def n_terms(self) -> int:
-        """Number of terms with a coefficient."""
+        """Number of terms with nonzero coefficients."""
         return int(np.count_nonzero(self.norms > 0.0))
 
     def kept(self) -> KeptTerms:
-        """Return the terms with a coefficient, those that predictions are made of."""
+        """Return the terms with nonzero coefficients, which make up the predictions."""
         positions = np.flatnonzero(self.norms > 0.0)
         blocks = Blocks(self.widths).split(self.coef)
         nodes = [self.nodes[i] for i in positions]
         return KeptTerms(nodes, [blocks[i] for i in positions], positions)
 
     def frame(self, design: Design) -> pd.DataFrame:
-        """Return a data frame with a row per node."""
+        """Return a data frame with one row per node."""
         import pandas as pd
 
         return pd.DataFrame(
@@ -121,12 +122,12 @@ class TermModel:
         )
 
     def predict(self, design: Design, rows: Any) -> FloatArray:
-        """Return f(x) for rows as the design takes them: (n,) or (n, k).
+        """Return f(x), shape (n,) or (n, k), for rows in the form that the design takes.
 
         Raises
         ------
         ValueError
-            Where a row is so far from the training data that f overflows.
+            If a row is so far from the training data that f overflows.
         """
         kept = self.kept()
         coef = np.concatenate([self.coef[:0], *kept.blocks])
@@ -143,24 +144,24 @@ class TermModel:
 
 @dataclass(frozen=True)
 class TrainingProblem:
-    """A graph on its rows, with a target of location zero and scale one where the loss has a scale.
+    """Rows, graph, target and loss; the target is standardised if the loss depends on its scale.
 
     Attributes
     ----------
     design : Design
         The graph, fitted to the rows.
     engine : Engine
-        The rows of positive weight.
+        The engine over the rows of positive weight.
     y : ndarray of shape (n_used,) or (n_used, k)
-        Target.
+        Target, standardised.
     loss : Loss
         The loss.
     center, scale : float
-        y in its own units is center + scale y.
+        The target in its original units is center + scale * y.
     used : ndarray of bool of shape (n,)
-        Rows of positive weight.
+        Which rows have positive weight.
     rows : Any
-        These rows, as the design takes them.
+        The rows of positive weight, in the form that the design takes.
     """
 
     design: Design
@@ -176,14 +177,14 @@ class TrainingProblem:
     def make(
         cls, source: GraphSource, rows: Any, y: FloatArray, weights: FloatArray, loss: Loss
     ) -> TrainingProblem:
-        """Fit a graph and lay out its rows.
+        """Fit a graph to rows, standardise the target, and make the engine.
 
         Parameters
         ----------
         source : GraphSource
-            The graph, or the columns of a table as one.
+            The graph, or the columns of a table as a graph.
         rows : Any
-            The rows as its ``read`` returns them.
+            The rows, as returned by ``source.read``.
         y : ndarray of shape (n,) or (n, k)
             Target.
         weights : ndarray of shape (n,)
@@ -226,10 +227,9 @@ class TrainingProblem:
         return rule.objective(self.engine, self.graph, self.y, self.loss)
 
     def subset(self, rows: NDArray[np.intp]) -> TrainingProblem:
-        """Return the problem of some of the rows (positions among those used).
+        """Return the problem on some of the rows, given by position among the rows used.
 
-        Bases, graph and units are those of all rows: nothing is fitted again, features are
-        copied.
+        Bases, graph and units stay those of all rows; nothing is fitted again. Features are copied.
         """
         return replace(
             self,
@@ -257,7 +257,7 @@ class TrainingProblem:
         settings : SearchSettings
             How to search.
         start : TermModel, optional
-            The model of a neighbouring lambda.
+            The model of a neighbouring lambda, to start from.
         callback : callable, optional
             Called with every step of the search.
         """
@@ -272,12 +272,12 @@ class TrainingProblem:
         return self._model(lam, result)
 
     def null_prediction(self, smoothing: float) -> FloatArray:
-        """Return the best constant prediction, of the shape of y."""
+        """Return the best constant prediction, in the shape of y."""
         zero = np.zeros_like(self.y)
         return zero + self.loss.intercept(self.y, zero, self.engine.row_weights, smoothing)
 
     def prediction(self, model: TermModel) -> FloatArray:
-        """Return f of a model on the rows, in the units of the problem."""
+        """Return f of a model on the rows, in the units of the standardised target."""
         linear = self.engine.apply(model.nodes, model.coef / self.scale)
         return np.asarray(linear + (model.intercept - self.center) / self.scale)
 
@@ -290,7 +290,7 @@ class TrainingProblem:
         return float(self.engine.row_weights @ self.loss.value(self.y, f))
 
     def _model(self, lam: float, result: SearchResult) -> TermModel:
-        """Return a result in the units of y."""
+        """Return the model of a search result, in the original units of the target."""
         coef, blocks = result.solution.coef, result.problem.blocks
         squares = result.problem.node_squares(coef)
         dual_coef = np.zeros((len(self.used), *self.y.shape[1:]))
@@ -299,7 +299,8 @@ class TrainingProblem:
         variances = term_variances(self.engine, result.nodes, blocks.split(coef))
         total = float(np.sum(variances))
         if self.engine.kernel_operator(result.nodes) is not None:
-            # A constant kernel has a function by rounding alone (blocks know constant columns).
+            # The function of a constant kernel is only rounding error. (Feature columns need no
+            # such test: the reduced problem handles constant ones.)
             idle = variances <= _IDLE * max(1.0, total)
             squares[idle] = variances[idle] = 0.0
             coef = (coef.T * blocks.spread(~idle)).T
@@ -334,10 +335,11 @@ def term_variances(
 
 
 def target_units(y: FloatArray, weights: FloatArray, loss: Loss) -> tuple[float, float]:
-    """Return the location and the scale that are taken out of y.
+    """Return the location and scale by which y is standardised.
 
-    Mean and standard deviation for the squared error; for losses that outliers must not move,
-    median and interquartile range over 1.349 (which is the standard deviation of normal data).
+    These are mean and standard deviation for the squared error. For the other losses of positive
+    degree, which must be robust to outliers, they are the median and the interquartile range over
+    1.349 (the standard deviation for normal data). Losses of degree 0 leave y unchanged: 0 and 1.
     ``weights`` are positive, of any sum.
     """
     if loss.degree == 0:
@@ -353,10 +355,10 @@ def target_units(y: FloatArray, weights: FloatArray, loss: Loss) -> tuple[float,
 
 
 def _quantile(y: FloatArray, q: float, weights: FloatArray) -> float:
-    """Return a quantile, the middle between two rows where it lies between them.
+    """Return a weighted quantile; if it falls between two rows, their midpoint.
 
-    Weights are scaled by a power of two, which keeps their ratios: divided by their sum, whole
-    numbers round, and then a quantile between two rows is not that of repeated rows.
+    The weights are scaled by a power of two, which is exact. Division by their sum would round
+    integer weights, and a quantile between two rows could then differ from that of repeated rows.
     """
     exact = np.ldexp(weights, -int(np.frexp(np.max(weights))[1]))
     below = np.quantile(y, q, weights=exact, method="inverted_cdf")
