@@ -193,7 +193,7 @@ def test_a_general_graph_is_looked_at_whole():
     assert report.verdict == "recovered"
     with pytest.raises(ValueError, match="max_nodes=3"):
         diagnose(model, X, max_nodes=3)
-    with pytest.raises(ValueError, match="max_order and max_degree speak of a grid"):
+    with pytest.raises(ValueError, match="max_order and max_degree apply to a grid"):
         diagnose(model, X, max_order=1)
 
 

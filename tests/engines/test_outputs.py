@@ -206,11 +206,11 @@ def test_squares_of_draws_are_unbiased_for_the_sum_over_the_outputs(make, max_or
     # Outputs that are alike: without signs of their own, cross terms would double the squares.
     alpha = normal(60, 1) + 0.3 * normal(60, N_OUTPUTS, seed=2)
     exact = engine.tail_sums(nodes, alpha, scales, max_order)
-    squares = engine.tail_draws(nodes, alpha, scales, max_order, 20000, 1) ** 2
-    assert squares.shape == (20000, 3)
+    squares = engine.tail_draws(nodes, alpha, scales, max_order, 6000, 1) ** 2
+    assert squares.shape == (6000, 3)
     error = squares.std(axis=0) / np.sqrt(len(squares))
     assert np.all(np.abs(squares.mean(axis=0) - exact) < 5 * error)
-    assert np.all(error < 0.1 * exact)
+    assert np.all(error < 0.15 * exact)
 
 
 @pytest.mark.parametrize("max_order", [None, 2])

@@ -39,12 +39,12 @@ def test_squares_of_draws_are_unbiased(basis, max_order):
     nodes = [((0, 1),), ((1, 2),), ((0, 1), (2, 1)), ((1, 1), (3, 2))]
     scales = grid.tail_scales()
     exact = engine.tail_sums(nodes, alpha, scales, max_order)
-    draws = engine.tail_draws(nodes, alpha, scales, max_order, 20000, 1)
-    assert draws.shape == (20000, 4)
+    draws = engine.tail_draws(nodes, alpha, scales, max_order, 6000, 1)
+    assert draws.shape == (6000, 4)
     squares = draws**2
     error = squares.std(axis=0) / np.sqrt(len(draws))
     assert np.all(np.abs(squares.mean(axis=0) - exact) < 5 * error)
-    assert np.all(error < 0.1 * exact)
+    assert np.all(error < 0.15 * exact)
 
 
 def test_draws_follow_the_seed_and_nothing_else(monkeypatch):
@@ -61,19 +61,19 @@ def test_draws_follow_the_seed_and_nothing_else(monkeypatch):
 
 @pytest.mark.parametrize(("p", "heavier_than"), [(6, 3), (16, 6)])
 def test_bounds_cover_all_nodes_at_once_as_often_as_they_say(p, heavier_than):
-    # Kurtosis of the draws grows with p; 60 repetitions at a risk of 5 %.
-    engine, grid, alpha = make(120, p, OrthonormalPolynomial(4))
+    # Kurtosis of the draws grows with p; 40 repetitions at a risk of 5 %.
+    engine, grid, alpha = make(60, p, OrthonormalPolynomial(4))
     nodes = [tuple((m, 1) for m in s) for s in itertools.combinations(range(p), 2)]
     scales = grid.tail_scales()
     exact = engine.tail_sums(nodes, alpha, scales, None)
-    draws = engine.tail_draws(nodes, alpha, scales, None, 60 * 400, 7)
+    draws = engine.tail_draws(nodes, alpha, scales, None, 40 * 400, 7)
     kurtosis = np.mean(draws**4, axis=0) / np.mean(draws**2, axis=0) ** 2
     assert np.max(kurtosis) > heavier_than  # a Gaussian has 3
     failures = 0
-    for repetition in range(60):
+    for repetition in range(40):
         bounds = sketched_bounds(draws[400 * repetition : 400 * (repetition + 1)], 0.05)
         failures += bool(np.any(bounds < exact))
-    assert failures <= 3
+    assert failures <= 2
 
 
 def test_bounds_shrink_towards_the_mean_with_more_draws():

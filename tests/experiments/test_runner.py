@@ -82,7 +82,7 @@ def test_clocks():
     [
         (["table1", "--datasets", "bostn"], "'bostn' is no data set of this experiment: abalone,"),
         (["table2", "--methods", "MKL"], "'MKL' is no method of this experiment: L2, greedy, HKL."),
-        (["table1", "--data", "/nowhere"], "/nowhere is no folder"),
+        (["table1", "--data", "/nowhere"], "/nowhere is not a folder"),
         (["table1", "--datasets", "boston"], "No folder of data was named"),
         (["page"], "has no results; run hikernel reproduce all first"),
         (["page", "--seeds", "1"], "--seeds does nothing with page: page writes what is saved."),

@@ -203,7 +203,7 @@ def test_versions(refused, members):
 def test_other_classes(refused, members):
     manifest = members["manifest.json"]
     for kind in ("os.system", "Standardizer", "HKLRegressorOfTomorrow", ""):
-        refused(sealed({**members, "manifest.json": {**manifest, "kind": kind}}), "has not got")
+        refused(sealed({**members, "manifest.json": {**manifest, "kind": kind}}), "does not know")
     refused(sealed({**members, "manifest.json": {**manifest, "kind": "HKLClassifier"}}), "param")
     evil = {"object": ["subprocess.Popen", {"args": ["touch", "evil"]}]}
     refused(changed(members, ["loss"], evil), "class 'subprocess.Popen'")

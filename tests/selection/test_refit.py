@@ -79,7 +79,7 @@ def test_the_model_of_a_refit_describes_what_predicts(name):
     np.testing.assert_allclose(new.norms, [np.linalg.norm(b) for b in np.split(new.coef, np.cumsum(new.widths)[:-1])])  # fmt: skip  # noqa: E501
     frame = new.frame(fitted.design)
     assert {"x0", "x0 * x1"} <= set(frame.sort_values("share").tail(2)["term"])
-    # What speaks of the convex problem stays.
+    # What is about the convex problem stays.
     assert new.certificate == replace(model.certificate, refit=name)
     assert "predictions come from a refit" in str(new.certificate)
     assert "refit" not in str(model.certificate)

@@ -158,7 +158,7 @@ def _all_nodes(
     """Return all nodes of a general graph; raise where a limit is given or exceeded."""
     if max_order is not None or max_degree is not None:
         raise ValueError(
-            "max_order and max_degree speak of a grid of columns; leave them out, all nodes "
+            "max_order and max_degree apply to a grid of columns only; leave them out, all nodes "
             "of a general graph are looked at."
         )
     if graph.n_vertices > max_nodes:

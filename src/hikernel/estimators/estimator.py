@@ -324,7 +324,7 @@ def _check_graph(graph: Any, chosen: dict[str, Any]) -> GraphSource:
     for name, value in chosen.items():
         if isinstance(value, np.ndarray) or value != defaults[name]:
             raise ValueError(
-                f"{name}={value!r} speaks of a grid of columns and has no meaning with graph=; "
+                f"{name}={value!r} applies to a grid of columns and has no meaning with graph=; "
                 "leave it out (weights and depth belong to the graph itself)."
             )
     source: GraphSource = graph

@@ -38,8 +38,8 @@ class Explanations:
         check_is_fitted(self)
         if not isinstance(self._design, ColumnDesign):
             raise ValueError(
-                f"{what} speaks of columns, and this model was fitted on a graph of kernels, which "
-                "has none; hull_, terms_ and effects(X) describe it by its nodes."
+                f"{what} needs columns, and this model was fitted on a graph of kernels, which has "
+                "none; hull_, terms_ and effects(X) describe it by its nodes."
             )
         return self._design
 

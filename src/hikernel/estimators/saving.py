@@ -249,7 +249,7 @@ def estimator_from_state(kind: str, state: object) -> Any:
     """
     cls = ESTIMATORS.get(kind)
     if cls is None:
-        raise ContentError(f"it holds a {shown(kind)}, which this version of hikernel has not got")
+        raise ContentError(f"it holds a {shown(kind)}, which this hikernel does not know")
     checked = _check_state(cls, state)
     estimator = cls(**checked["params"])
     loss, graph, selected, model = (

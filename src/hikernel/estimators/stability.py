@@ -260,7 +260,7 @@ def _summary(
     n = len(found)
     counts = Counter(term for one in found for term in one.terms)
     labels = dict(zip(names, unambiguous(names), strict=True))
-    words = {term: _in_words(term, labels) for term in counts}
+    words = {term: _term_name(term, labels) for term in counts}
     shapes = {term: (len(term), sum(level for _, level in term)) for term in counts}
     ordered = sorted(counts, key=lambda term: (-counts[term], shapes[term][::-1], words[term]))
     frequency = np.array([counts[term] / n for term in ordered], dtype=float)
@@ -290,7 +290,7 @@ def _summary(
     )
 
 
-def _in_words(term: NamedNode, labels: Mapping[str, str]) -> str:
+def _term_name(term: NamedNode, labels: Mapping[str, str]) -> str:
     """Return the name of a term, as in the columns of ``effects`` of an estimator."""
     node = tuple((m, level) for m, (_, level) in enumerate(term))
     return node_name(node, [labels.get(name, name) for name, _ in term])

@@ -130,7 +130,7 @@ def _folder(what: str, arguments: argparse.Namespace) -> Path | None:
     folder = None if what == "figure2" else data_folder(arguments.data)
     if folder is not None and not folder.is_dir():
         raise UsageError(
-            f"{folder} is no folder. Name the folder of the data sets with --data DIR or in the "
+            f"{folder} is not a folder. Name the folder of the data sets with --data DIR or in the "
             f"environment variable {FOLDER_VARIABLE}."
         )
     return folder
@@ -222,9 +222,7 @@ def _page(arguments: argparse.Namespace) -> int:
     for name in EXPERIMENTS:
         store = Store(arguments.results / f"{name}.jsonl")
         if store.outdated():
-            print(
-                f"{len(store.outdated())} results in {store.file} are of other settings: left out."
-            )
+            print(f"{len(store.outdated())} results in {store.file} have other settings: left out.")
         for number in store.unreadable():
             print(f"Line {number} of {store.file} cannot be read and is left out.")
     print(f"{write_page(page, results)} is up to date.")

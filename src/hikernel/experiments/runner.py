@@ -82,7 +82,7 @@ def run_jobs(
     aside = set(store.outdated(sources)) & set(wanted)
     if aside:
         say(
-            f"{len(aside)} results in {store.file} are of other settings or other data. They are "
+            f"{len(aside)} results in {store.file} have other settings or other data. They are "
             "set aside and computed again."
         )
     for number in store.unreadable():

@@ -86,12 +86,14 @@ class FormulaTerms:
             Equal to ``model.predict`` up to rounding errors, enlarged by ``cancellation(X)``.
         """
         out = np.zeros((len(X), self.n_outputs))
-        told = self._told(X)
-        if np.any(told):
-            rows = X[told]
-            out[told] = self._sum_products(rows, absolute=False) + self._wide_effects(rows)
-        if not np.all(told):
-            out[~told] = self.model.predict(self.design, X[~told]).reshape(-1, self.n_outputs)
+        complete = self._complete(X)
+        if np.any(complete):
+            rows = X[complete]
+            out[complete] = self._sum_products(rows, absolute=False) + self._wide_effects(rows)
+        if not np.all(complete):
+            out[~complete] = self.model.predict(self.design, X[~complete]).reshape(
+                -1, self.n_outputs
+            )
         return out[:, 0] if self.single else out
 
     def cancellation(self, X: FloatArray) -> float:
@@ -103,12 +105,12 @@ class FormulaTerms:
         named and not expanded. Rows with a missing value in a variable that is expanded into
         powers do not count.
         """
-        X = X[self._told(X)]
+        X = X[self._complete(X)]
         size = np.max(self._sum_products(X, absolute=True), initial=0.0)
         largest = np.max(np.abs(self.evaluate(X)), initial=0.0)
         return float(size / largest) if largest > 0.0 else 1.0
 
-    def _told(self, X: FloatArray) -> np.ndarray:
+    def _complete(self, X: FloatArray) -> np.ndarray:
         """Return a mask of the rows without a missing value in variables expanded into powers."""
         powers = {f.variable for f in self._all_factors() if isinstance(f, PowerFactor)}
         return np.asarray(~np.any(np.isnan(X[:, sorted(powers)]), axis=1))

@@ -203,7 +203,7 @@ class NameBook:
     def _knots(self, basis: FittedRankPolynomial, level: int) -> str:
         """Return the values of a function of the rank at its most informative knots, as text."""
         heights = basis.heights[:, level - 1]
-        chosen = _telling(basis.knots, heights, _MOST_KNOTS)
+        chosen = _main_knots(basis.knots, heights, _MOST_KNOTS)
         scale = basis.scaler.scale
         shown = [
             f"{self.number(float(heights[i]))} at {self._beside(float(basis.points[i]), scale)}"
@@ -301,7 +301,7 @@ def _meaning(basis: FittedBasis) -> str:
     return _LEVELS.get(type(basis), ("", f"of the basis {name}"))[1]
 
 
-def _telling(x: FloatArray, heights: FloatArray, most: int) -> list[int]:
+def _main_knots(x: FloatArray, heights: FloatArray, most: int) -> list[int]:
     """Return the positions of at most ``most`` knots for a good piecewise linear approximation.
 
     Starts from both ends, and adds one by one the knot with the largest interpolation error.

@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import ClassVar
 
 import numpy as np
-from scipy.special import logsumexp, softmax, xlogy
+from scipy.special import softmax, xlogy
 
 from hikernel.engines.numerics import backtrack
 from hikernel.engines.protocol import FloatArray
@@ -35,7 +35,8 @@ class Multinomial(Loss):
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
         """Return the loss of each row."""
-        return np.asarray(logsumexp(f, axis=1) - np.sum(y * f, axis=1))
+        d = f - np.max(f, axis=1, keepdims=True)
+        return np.asarray(np.log(np.sum(np.exp(d), axis=1)) - np.sum(y * d, axis=1))
 
     def gradient(self, y: FloatArray, f: FloatArray, smoothing: float = 0.0) -> FloatArray:
         """Return p - y, where p = softmax(f)."""
@@ -91,14 +92,18 @@ class Multinomial(Loss):
             matrix = np.diag(np.sum(weighted, axis=0)) - weighted.T @ p + 1.0 / k
             step = np.linalg.lstsq(matrix, slope, rcond=None)[0]
             step -= np.mean(step)
+            slack = _ROUNDING * abs(before)
+            # Where the decrease is below rounding, one full step is exact to rounding, too.
+            last = float(slope @ step) <= slack
+            trial = partial(stepped, b, step)
             found = backtrack(
-                partial(stepped, b, step), itemgetter(1), before, 0.0, slack=_ROUNDING * abs(before)
+                trial, itemgetter(1), before, 0.0, slack=1e3 * slack if last else slack
             )
             if found is None:
                 break
             (b, after), _ = found
             before = min(before, after)
-            if float(np.max(np.abs(slope))) <= 1e-15 or float(np.max(np.abs(step))) <= 1e-14:
+            if last:
                 break
         return np.asarray(b - np.mean(b))
 

@@ -78,7 +78,7 @@ def check_columns(columns: ColumnTable) -> None:
         if categories is not None and len(set(categories)) != len(categories):
             raise ContentError("a category is there twice")
     if not all(0 <= m < n_features for m in columns.indicators):
-        raise ContentError("its missing values are marked for columns that it has not got")
+        raise ContentError("its missing values are marked for columns that it does not have")
 
 
 def _check_numbers(value: Any, where: str) -> None:

@@ -27,7 +27,8 @@ class StopReason(Enum):
     BOUNDED = "Every kernel outside the hull is bounded."
     OWN_SCORES = "Every kernel outside the hull is bounded by its own score."
     NOT_BOUNDED = (
-        "The kernels outside were not bounded: not asked for, or too many rows to do it unasked; "
+        "The kernels outside the hull were not bounded, either because that was switched off or "
+        "because there are too many rows for the default; "
         'certify="exact" does it at a cost quadratic in the rows, certify="statistical" linear.'
     )
     MAX_KERNELS = "The search stopped at max_kernels; raise it or alpha."
@@ -143,7 +144,7 @@ class Certificate:
             )
         if self.refit is not None:
             proof += (
-                " This speaks of the convex problem, which selected the terms; predictions come "
+                " This is about the convex problem, which selected the terms; predictions come "
                 f"from a refit ({self.refit}), about which nothing is proven."
             )
         return f"{graph}; {looked}. {proof}"
