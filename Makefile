@@ -4,11 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test lint format bench reproduce clean
+.PHONY: help demo test test-fast lint format bench reproduce clean
 
 help:
 	@echo "make demo    fit a model on data with a known truth and look at it"
 	@echo "make test    all tests, with coverage"
+	@echo "make test-fast  the inner loop: no test marked slow, no examples in docstrings, no coverage"
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff reformat the code"
 	@echo "make bench   speed, growth, memory, recovery, predict, graphs, consistency, errors (half a day)"
@@ -37,6 +38,12 @@ demo: $(VENV)/.core
 
 test: $(VENV)/.test
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=term
+
+# Leaves out what is marked slow: comparisons with cvxpy for every loss, cross-validated estimators,
+# several classes, scikit-learn's own checks, model files of every kind, the experiments, simulations,
+# documents and recipes. Examples in docstrings and coverage are left out, too.
+test-fast: $(VENV)/.test
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist worksteal -m "not slow" tests
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .

@@ -185,6 +185,7 @@ def run(code):
     ).stdout
 
 
+@pytest.mark.slow
 def test_heavy_packages_are_not_imported():
     loaded = run("import hikernel, sys; print(*sorted(sys.modules))").split()
     assert [
@@ -197,6 +198,7 @@ def test_heavy_packages_are_not_imported():
     assert "hikernel.persistence" not in loaded
 
 
+@pytest.mark.slow
 def test_nothing_that_users_import_brings_the_experiments():
     code = """
 import sys
@@ -233,6 +235,7 @@ print(len(files))
 """
 
 
+@pytest.mark.slow
 def test_a_default_fit_opens_few_files():
     counts = [int(run(COUNT.format(categories=categories))) for categories in (False, True)]
     assert max(counts) <= MOST_FILES

@@ -11,6 +11,8 @@ from hikernel._version import __version__
 from hikernel.cli import main
 from hikernel.datasets import make_polynomial
 
+pytestmark = pytest.mark.slow
+
 
 def test_the_demo_finds_the_truth_and_says_so(capsys):
     assert main(["demo"]) == 0

@@ -18,6 +18,8 @@ from hikernel import HKLClassifier, HKLRegressor
 from hikernel.bases import Anova, Gaussian, Hermite, Polynomial, Spline
 from hikernel.reduced import HullMap
 
+pytestmark = pytest.mark.slow
+
 # file name -> (basis from its parameters, position of root weight; the weight base follows it)
 TOOLBOX = {
     "polynomial": (lambda p: Polynomial(int(p[0])), 1),

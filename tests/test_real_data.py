@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+import pytest
 
 from hikernel import HKLRegressor
+
+pytestmark = pytest.mark.slow
 
 
 def half_split(folder, name):

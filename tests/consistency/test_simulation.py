@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 _spec = spec_from_file_location("benchmark_consistency", ROOT / "benchmarks" / "consistency.py")
 simulation = module_from_spec(_spec)

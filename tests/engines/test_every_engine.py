@@ -105,6 +105,7 @@ def test_tail_sums_where_every_pair_vanishes(engine_type):
     np.testing.assert_allclose(result, [expected])
 
 
+@pytest.mark.slow
 def test_tail_sums_that_cancel_are_rounded_up(engine_type):
     # Two rows at one extreme point with opposite alpha: their terms are 1e20 times the sum.
     rng = np.random.default_rng(0)

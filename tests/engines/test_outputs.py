@@ -11,6 +11,8 @@ from oracles.naive import all_nodes, descendant_sum, node_features
 
 from hikernel.graphs import Grid, geometric_weights
 
+pytestmark = pytest.mark.slow
+
 N_OUTPUTS = 3
 CONSTANT = [(True, True, True), (False, True, False)]
 

@@ -14,6 +14,8 @@ from hikernel.engines import NumpyEngine
 from hikernel.engines.sketch import sketched_bounds
 from hikernel.graphs import Grid, geometric_weights
 
+pytestmark = pytest.mark.slow
+
 
 def make(n, p, basis, max_order=None, seed=0):
     rng = np.random.default_rng(seed)

@@ -11,6 +11,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hikernel import HKLClassifierCV, HKLRegressorCV
 
+pytestmark = pytest.mark.slow
+
 FEW = {"n_alphas": 5, "cv": 2, "max_kernels": 60, "certify": "none"}
 
 

@@ -10,6 +10,8 @@ import hikernel
 from hikernel import HKLClassifier, HKLClassifierCV
 from hikernel.explain import formula_terms
 
+pytestmark = pytest.mark.slow
+
 QUICK = {"n_alphas": 4, "eps": 1e-2, "cv": 3, "degree": 2, "certify": "none"}
 
 

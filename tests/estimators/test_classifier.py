@@ -19,6 +19,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from hikernel import HKLClassifier
 from hikernel.losses import CLASSIFICATION, Hinge, LogLoss, Multinomial
 
+pytestmark = pytest.mark.slow
+
 LOSSES = pytest.mark.parametrize("loss", sorted(CLASSIFICATION))
 CLASSES = pytest.mark.parametrize("n_classes", [2, 3])
 

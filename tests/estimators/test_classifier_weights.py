@@ -9,6 +9,8 @@ from sklearn.utils.class_weight import compute_sample_weight
 from hikernel import HKLClassifier
 from hikernel.losses import CLASSIFICATION, Multinomial, Quantile
 
+pytestmark = pytest.mark.slow
+
 LOSSES = pytest.mark.parametrize("loss", sorted(CLASSIFICATION))
 
 

@@ -21,6 +21,8 @@ from sklearn.preprocessing import StandardScaler
 from hikernel import HKLClassifierCV, HKLRegressor, HKLRegressorCV, hkl_path
 from hikernel.errors import CertificateWarning
 
+pytestmark = pytest.mark.slow
+
 QUICK = {"n_alphas": 6, "cv": 3, "certify": "none"}
 
 

@@ -16,6 +16,8 @@ from hikernel import HKLClassifier, HKLClassifierCV, HKLRegressor, HKLRegressorC
 from hikernel.bases import Categorical, OrthonormalPolynomial, Polynomial
 from hikernel.columns import ColumnTable
 
+pytestmark = pytest.mark.slow
+
 TOWNS = np.array(["Bergen", "Oslo", "Tromsø"])
 EFFECTS = np.array([-2.0, 0.0, 3.0])
 

@@ -32,6 +32,8 @@ from hikernel.graphs import KernelGraph
 from hikernel.losses import Quantile
 from hikernel.selection.training import target_units
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module", params=list(ESTIMATORS))
 def reference(request):

@@ -34,6 +34,8 @@ from hikernel import (
 )
 from hikernel.graphs import KernelGraph, SubstringGraph
 
+pytestmark = pytest.mark.slow
+
 CV_SETTINGS = {"alphas": [0.1, 0.01, 0.001], "cv": 3}
 
 

@@ -9,6 +9,8 @@ from hikernel import HKLClassifier, HKLRegressor, hkl_path
 from hikernel.losses import CLASSIFICATION, REGRESSION, Multinomial, Quantile
 from hikernel.selection import PathEnd
 
+pytestmark = pytest.mark.slow
+
 ALPHAS = [0.1, 0.02, 0.005]
 
 

@@ -19,6 +19,8 @@ from hikernel.losses import (
     SquaredError,
 )
 
+pytestmark = pytest.mark.slow
+
 EVERY = pytest.mark.parametrize("loss", sorted(REGRESSION))
 # Losses of targets with units: predictions follow y in location and scale.
 UNITS = pytest.mark.parametrize(

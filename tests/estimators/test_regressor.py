@@ -29,6 +29,7 @@ def data(n=150, p=4, seed=0):
 
 
 # On its data of pure noise with p > n nothing can be proven, and the model rightly says so.
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::hikernel.errors.CertificateWarning")
 @parametrize_with_checks([HKLRegressor()])
 def test_scikit_learn_accepts_it(estimator, check):
@@ -155,6 +156,7 @@ def test_more_columns_than_rows():
     assert np.all(np.isfinite(model.predict(X)))
 
 
+@pytest.mark.slow
 def test_hundreds_of_variables_are_certified_with_max_order():
     X, y = data(300, p=300)
     model = HKLRegressor(0.05, max_order=2, tol=1e-2).fit(X, y)

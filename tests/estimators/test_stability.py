@@ -14,6 +14,8 @@ import hikernel
 from hikernel import HKLClassifier, HKLRegressor, HKLRegressorCV, stability_selection
 from hikernel.estimators.stability import _pairs
 
+pytestmark = pytest.mark.slow
+
 TRUE_TERMS = {"x0", "x1", "x2", "x1 * x2"}
 
 

@@ -22,6 +22,8 @@ from hikernel.experiments.mkl import MKLRegressor
 from hikernel.experiments.paper_bases import CentredGaussian, centred_gaussian
 from hikernel.experiments.product_kernel import KernelMap, ProductKernel
 
+pytestmark = pytest.mark.slow
+
 BASES = [Polynomial(3), centred_gaussian(0.2, levels=4), Gaussian(degree=2, b=0.3)]
 
 

@@ -19,6 +19,8 @@ from hikernel.experiments.settings import CV_FOLDS, GREEDY_KERNELS, GREEDY_RIDGE
 from hikernel.experiments.store import Job, Result
 from hikernel.experiments.tables import Cell
 
+pytestmark = pytest.mark.slow
+
 
 def save(folder, name, X, y):
     table = pd.DataFrame(X, columns=[f"x{m}" for m in range(X.shape[1])]).assign(target=y)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 MEASURED = ROOT / "docs" / "reproduction" / "kernel_choice.jsonl"
 

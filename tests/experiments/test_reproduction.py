@@ -23,6 +23,8 @@ from hikernel.experiments.settings import KERNELS, FigureSettings, kernel_for
 from hikernel.experiments.store import Job, Result, Store
 from hikernel.experiments.tables import Cell, beats, pm, summarise, table_markdown, vertices
 
+pytestmark = pytest.mark.slow
+
 
 def make_result(data, kernel, method, seed, test, cv):
     grid = [1.0 / 10**k for k in range(len(test))]

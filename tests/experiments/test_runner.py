@@ -9,6 +9,8 @@ from hikernel.experiments import command, paper_data, runner
 from hikernel.experiments.fingerprint import fingerprint
 from hikernel.experiments.store import Job, Result, Store
 
+pytestmark = pytest.mark.slow
+
 
 def result(job, seconds=1.0):
     known = {"settings": fingerprint(job), "source": "file"}

@@ -147,6 +147,7 @@ def test_branches_close():
     assert index.explore(y, np.inf, weights).n_explored == 4
 
 
+@pytest.mark.slow
 def test_memory_is_kept_within_its_bound():
     rng = np.random.default_rng(1)
     strings = ["".join(rng.choice(list("ACGT"), 200)) for _ in range(50)]

@@ -12,6 +12,8 @@ from persistence.files import bytes_of, classifier, data, members_of, regressor,
 from hikernel.errors import ModelFileError
 from hikernel.estimators.saving import estimator_state, load
 
+pytestmark = pytest.mark.slow
+
 MODELS = {
     "orthonormal": regressor,
     "rank": lambda: regressor("rank"),

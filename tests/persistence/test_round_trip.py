@@ -20,6 +20,8 @@ from hikernel.bases import Gaussian, KernelPCA, LowRankWarning, Polynomial, Spli
 from hikernel.estimators.saving import estimator_from_state, estimator_state, load, save
 from hikernel.losses import REGRESSION, Multinomial
 
+pytestmark = pytest.mark.slow
+
 
 def by_file(model, folder):
     save(model, folder / "model.hik")

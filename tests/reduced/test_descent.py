@@ -13,6 +13,8 @@ from hikernel.bases import Anova, OrthonormalPolynomial, Polynomial, Spline
 from hikernel.reduced import ReducedProblem, Status, WarmStart
 from hikernel.reduced.descent import Descent
 
+pytestmark = pytest.mark.slow
+
 
 def tolerance(case):
     """Tight for smooth losses."""

@@ -14,6 +14,8 @@ from hikernel.bases import Anova, Hermite, OrthonormalPolynomial, Polynomial, Sp
 from hikernel.losses import Hinge
 from hikernel.reduced import HullMap, Status
 
+pytestmark = pytest.mark.slow
+
 BASES = [OrthonormalPolynomial(2), Polynomial(2), Hermite(2), Spline(tol=1e-1)]
 TWIN = 1e-6  # accuracy of the twin, relative
 

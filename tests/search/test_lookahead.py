@@ -74,6 +74,7 @@ def test_both_searches_reach_the_same_objective():
         assert abs(a.certificate.objective - b.certificate.objective) <= slack
 
 
+@pytest.mark.slow
 @given(
     seed=st.integers(0, 10**6),
     basis=st.sampled_from(BASES[:6]),

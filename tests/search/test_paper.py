@@ -23,6 +23,8 @@ from hikernel.errors import CertificateWarning
 from hikernel.graphs import Grid
 from hikernel.search import StopReason, objective
 
+pytestmark = pytest.mark.slow
+
 BASES = {
     "polynomial": Polynomial(2),
     "orthonormal": OrthonormalPolynomial(2),

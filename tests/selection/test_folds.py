@@ -80,6 +80,7 @@ def test_scores_are_those_of_a_cross_validation_by_hand():
     assert table.lams.tolist() == ALPHAS
 
 
+@pytest.mark.slow
 def test_processes_change_nothing():
     problem = make()
     arguments = (problem, ALPHAS, SETTINGS, folds_of(problem), [None, "variables"])
