@@ -13,7 +13,7 @@ from hikernel import HKLClassifierCV, HKLRegressorCV
 
 pytestmark = pytest.mark.slow
 
-FEW = {"n_alphas": 5, "cv": 2, "max_kernels": 60, "certify": "none"}
+FEW = {"n_alphas": 3, "cv": 2, "max_kernels": 30, "certify": "none"}
 
 
 @pytest.mark.filterwarnings("ignore:The least populated class:UserWarning")
