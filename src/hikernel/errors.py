@@ -1,10 +1,12 @@
-"""Warning and error classes of hikernel.
+"""Warning and error classes of hikernel, and the reasons why something ended.
 
 Invalid input raises a plain ``ValueError`` whose message says what to do. The classes here are for
 the cases that a caller may want to catch or silence by name.
 """
 
 from __future__ import annotations
+
+from enum import Enum
 
 from sklearn.exceptions import ConvergenceWarning
 
@@ -13,6 +15,7 @@ __all__ = [
     "ConvergenceWarning",
     "MemoryPlanError",
     "ModelFileError",
+    "Reason",
     "UsageError",
 ]
 
@@ -31,3 +34,15 @@ class ModelFileError(ValueError):
 
 class UsageError(ValueError):
     """A command cannot run: its options conflict, or its data are missing."""
+
+
+class Reason(Enum):
+    """Why a solve, a search or a path ended; the value is a sentence, with a remedy if needed."""
+
+    @property
+    def sentence(self) -> str:
+        """What happened, and what to do about it."""
+        return str(self.value)
+
+    def __str__(self) -> str:
+        return self.sentence

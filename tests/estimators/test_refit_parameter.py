@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import hikernel
 from hikernel import HKLClassifier, HKLRegressor
+from hikernel.bases import OrthonormalPolynomial
 from hikernel.losses import Quantile
 
 
@@ -56,3 +58,39 @@ def test_refits_that_do_not_apply_say_so(settings, sentence):
     X, y = data(60)
     with pytest.raises(ValueError, match=sentence):
         HKLRegressor(**{"alpha": 0.01, "certify": "none", **settings}).fit(X, y)
+
+
+@pytest.mark.parametrize("refit", [None, "ridge", "unpenalised", "variables"])
+def test_the_hull_is_a_hull_and_the_terms_are_what_predicts(refit):
+    X, y = data()
+    plain = HKLRegressor(0.02).fit(X, y)
+    model = HKLRegressor(0.02, refit=refit).fit(X, y)
+    # The hull of the convex problem, root and ancestors included, whatever predicts.
+    pd.testing.assert_frame_equal(model.hull_, plain.hull_)
+    names = set(model.hull_["term"])
+    assert "1" in names
+    assert model.graph_.hull(plain.nodes_) == set(plain.nodes_)
+    assert len(plain.nodes_) == len(model.hull_)
+    for term in names:
+        assert set(term.split(" * ")) <= names
+    # The terms are those of the coefficients that predict.
+    effects = model.effects(X)
+    assert set(model.terms_["term"]) <= set(effects.columns)
+    np.testing.assert_allclose(effects.sum(axis=1), model.predict(X), atol=1e-9)
+    widths = dict(zip(model.terms_["term"], model.terms_["width"], strict=True))
+    assert sum(widths.values()) <= len(model.coef_)
+
+
+@pytest.mark.parametrize("degree", [2, 3, 4, 5])
+def test_the_refit_on_variables_goes_two_degrees_beyond_the_search(degree):
+    X, y = data()
+    model = HKLRegressor(0.02, degree=degree, refit="variables").fit(X, y)
+    assert model.terms_["degree"].max() == degree + 2
+    assert max(level for node in model.nodes_ for _, level in node) == degree + 2
+
+
+def test_a_basis_object_keeps_its_levels_in_the_refit_on_variables():
+    X, y = data()
+    basis = OrthonormalPolynomial(3)
+    model = HKLRegressor(0.02, basis=basis, refit="variables").fit(X, y)
+    assert max(level for node in model.nodes_ for _, level in node) == 3

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -101,3 +105,29 @@ def test_cross_validation_takes_rows_out(case):
     model = HKLRegressorCV(graph=case.source, n_alphas=5, cv=3, tol=1e-3).fit(case.X, case.y)
     assert model.alpha_ in model.cv_results_["alpha"]
     assert model.score(case.X, case.y) > 0.3
+
+
+ORDER = """
+from graphs.cases import CASES
+from hikernel import HKLRegressor
+for name in ("strings", "features", "table"):
+    case = CASES[name]
+    model = HKLRegressor(0.003, graph=case.source).fit(case.X, case.y)
+    print(list(model.hull_["term"]), list(model.effects(case.X).columns), model.coef_.tolist())
+"""
+
+
+@pytest.mark.slow
+def test_the_order_of_terms_does_not_depend_on_hashing():
+    tests = Path(__file__).resolve().parents[1]
+    outputs = {
+        subprocess.run(
+            [sys.executable, "-c", ORDER],
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(tests)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(outputs) == 1

@@ -9,8 +9,10 @@ from oracles.problems import small_problem
 
 from hikernel.bases import OrthonormalPolynomial
 from hikernel.losses import SquaredError
+from hikernel.reduced import Status
 from hikernel.search import Certificate, StopReason
 from hikernel.search.certificate import DualPoint
+from hikernel.selection import PathEnd
 
 
 def certificate(**changes):
@@ -98,3 +100,11 @@ def test_the_objective_of_a_solved_hull_is_written_out_from_the_rows():
 def test_numbers_that_cannot_be_are_not_certified(objective):
     odd = Certificate(objective, -0.5, 1e-3, "exact", StopReason.BOUNDED, 1, 1, 1)
     assert not odd.certified
+
+
+@pytest.mark.parametrize("reason", [*StopReason, *PathEnd, *Status])
+def test_every_reason_is_a_sentence(reason):
+    assert reason.sentence == str(reason)
+    assert reason.sentence[0].isupper()
+    assert reason.sentence.endswith(".")
+    assert type(reason)[reason.name] is reason

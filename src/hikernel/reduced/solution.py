@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 
 from hikernel.engines.protocol import FloatArray
+from hikernel.errors import Reason
 from hikernel.reduced.variational import DualNormBound
 
 __all__ = ["ReducedSolution", "Status", "WarmStart"]
@@ -37,7 +37,7 @@ class WarmStart:
         return WarmStart(eta, coef)
 
 
-class Status(Enum):
+class Status(Reason):
     """How a reduced solve ended; the value is a sentence, with a remedy where one is needed."""
 
     CONVERGED = "The reduced problem is solved to the tolerance."
@@ -58,11 +58,6 @@ class Status(Enum):
         "The linear system of the reduced problem is singular to machine precision; raise alpha "
         "or use terms that are better conditioned (the orthonormal basis, kernels of similar size)."
     )
-
-    @property
-    def sentence(self) -> str:
-        """What happened, and what to do about it."""
-        return str(self.value)
 
     @property
     def ok(self) -> bool:

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from enum import Enum
 
 from hikernel.engines.protocol import FloatArray
+from hikernel.errors import Reason
 from hikernel.losses import DualCurve, Loss
 from hikernel.reduced import Status
 
 __all__ = ["Certificate", "DualPoint", "StopReason"]
 
 
-class StopReason(Enum):
+class StopReason(Reason):
     """Why a search ended; the value is a sentence, with a remedy where one is needed."""
 
     NO_VIOLATION = "No kernel outside the hull violates the optimality conditions."
@@ -39,14 +39,6 @@ class StopReason(Enum):
     SEARCH_TIME = "The search ran out of its time budget."
     PROOF_TIME = "The proof ran out of its time budget."
     UNFINISHED = "The search has not ended yet."
-
-    @property
-    def sentence(self) -> str:
-        """What happened, and what to do about it."""
-        return str(self.value)
-
-    def __str__(self) -> str:
-        return self.sentence
 
 
 @dataclass(frozen=True)

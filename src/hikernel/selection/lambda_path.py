@@ -5,11 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum
 
 import numpy as np
 
 from hikernel.engines.protocol import Engine, FloatArray, Vertex
+from hikernel.errors import Reason
 from hikernel.search import SearchSettings, StopReason
 from hikernel.selection.training import TermModel, TrainingProblem, term_variances
 
@@ -25,21 +25,13 @@ _LEAST_POINTS = 5
 """Number of points up to which a small gain does not end a path."""
 
 
-class PathEnd(Enum):
+class PathEnd(Reason):
     """Why a path ended; the value is a sentence."""
 
     ALL_SOLVED = "All alphas were solved."
     MAX_KERNELS = "A hull reached max_kernels; raise it for smaller alphas."
     SATURATED = "The fit saturated."
     TIME = "The time budget is spent."
-
-    @property
-    def sentence(self) -> str:
-        """What happened."""
-        return str(self.value)
-
-    def __str__(self) -> str:
-        return self.sentence
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,65 @@
+"""Threads: as many as the user allows, in the order of the jobs, and never more."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+import scipy.linalg  # noqa: F401  # its BLAS must be there to be limited
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from hikernel.engines import machine
+
+
+def blas_threads():
+    return max(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+
+
+@pytest.mark.parametrize("allowed", [1, 2])
+def test_threads_follow_the_setting_of_the_user(allowed):
+    with threadpool_limits(allowed, user_api="blas"):
+        assert machine.n_threads() == allowed
+
+
+def test_one_thread_for_blas_is_not_one_thread_for_the_work():
+    with threadpool_limits(2, user_api="blas"):
+        with machine.one_blas_thread():
+            assert blas_threads() == 1
+            assert machine.n_threads() == 2
+            with machine.one_blas_thread():
+                assert machine.n_threads() == 2
+        assert blas_threads() == 2
+        with machine.one_blas_thread(False):
+            assert blas_threads() == 2
+
+
+def test_a_limit_is_lifted_after_an_error():
+    with threadpool_limits(2, user_api="blas"):
+        with pytest.raises(RuntimeError), machine.one_blas_thread():
+            raise RuntimeError
+        assert blas_threads() == machine.n_threads() == 2
+
+
+@pytest.mark.parametrize("allowed", [1, 2, 3])
+def test_results_come_in_order_from_as_many_threads_as_allowed(monkeypatch, allowed):
+    monkeypatch.setattr(machine, "n_threads", lambda: allowed)
+    seen = set()
+    together = threading.Barrier(allowed, timeout=10)
+
+    def work(job):
+        if job < allowed:
+            together.wait()  # the first jobs run at the same time
+        seen.add(threading.get_ident())
+        return job**2
+
+    assert list(machine.in_threads(work, list(range(40)))) == [job**2 for job in range(40)]
+    assert len(seen) == allowed
+
+
+def test_few_rows_are_not_worth_a_thread(monkeypatch):
+    monkeypatch.setattr(machine, "n_threads", lambda: 2)
+    here = threading.get_ident()
+    idents = list(machine.in_threads(lambda _: threading.get_ident(), [0, 1, 2], n_rows=10))
+    assert set(idents) == {here}
+    assert list(machine.in_threads(np.sqrt, [])) == []
