@@ -24,14 +24,13 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from hikernel.bases.design import Design
 from sklearn.kernel_ridge import KernelRidge
 from sklearn.metrics.pairwise import rbf_kernel
 
 from hikernel import hkl_path
 from hikernel.bases import OrthonormalPolynomial
+from hikernel.columns import ColumnGrid
 from hikernel.datasets import make_polynomial
-from hikernel.graphs import Grid, geometric_weights
 
 N_ROWS, N_VARIABLES, DEGREE = 4096, 32, 4
 TERMS = {((4, 1),): 0.3, ((15, 1),): 1.0, ((4, 2), (15, 1)): 0.7, ((7, 1), (20, 1)): 0.5}
@@ -85,9 +84,11 @@ def path_ratio(repeats: int) -> list[bool]:
 def engine_and_grid() -> tuple:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((N_ROWS, N_VARIABLES))
-    design = Design.fit(X, [OrthonormalPolynomial(DEGREE)] * N_VARIABLES, np.ones(N_ROWS))
-    grid = Grid(geometric_weights(design.max_levels, 2.0))
-    return design.engine(X, np.ones(N_ROWS)), grid, rng.standard_normal(N_ROWS) / N_ROWS
+    columns, weights = ColumnGrid(basis=OrthonormalPolynomial(DEGREE)), np.ones(N_ROWS)
+    rows = columns.read(X)
+    design = columns.fit(rows, weights)
+    engine = design.engine(design.training_rows(rows), weights)
+    return engine, design.graph, rng.standard_normal(N_ROWS) / N_ROWS
 
 
 def score_ratio(repeats: int) -> bool:

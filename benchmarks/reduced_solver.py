@@ -16,12 +16,13 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
-from hikernel.bases.design import Design
 from scipy.linalg import eigh
 
 from hikernel.bases import OrthonormalPolynomial
-from hikernel.graphs import ROOT, Grid, geometric_weights
-from hikernel.reduced import SquaredProblem
+from hikernel.columns import ColumnGrid
+from hikernel.graphs import ROOT, Grid
+from hikernel.losses import SquaredError
+from hikernel.reduced import ReducedProblem
 from hikernel.reduced.forms import PrimalForm
 
 TOL = 1e-6
@@ -45,20 +46,21 @@ def random_hull(grid: Grid, size: int, rng: np.random.Generator) -> list:
     return hull
 
 
-def make_problem(size: int, seed: int) -> SquaredProblem:
+def make_problem(size: int, seed: int) -> ReducedProblem:
     """A problem with eight true terms in a hull of ``size`` nodes, 2000 rows."""
     rng = np.random.default_rng(seed)
     X = rng.standard_normal((2000, 20)) + 0.3 * rng.standard_normal((2000, 1))
     weights = np.ones(len(X))
-    design = Design.fit(X, [OrthonormalPolynomial(4)] * 20, weights)
-    grid = Grid(geometric_weights(design.max_levels, 2.0))
-    engine = design.engine(X, weights)
+    columns = ColumnGrid(basis=OrthonormalPolynomial(4))
+    rows = columns.read(X)
+    design = columns.fit(rows, weights)
+    grid, engine = design.graph, design.engine(design.training_rows(rows), weights)
     hull = random_hull(grid, size, rng)
     coef = np.zeros(size)
     coef[rng.choice(size, 8, replace=False)] = rng.standard_normal(8)
     y = engine.apply(hull, coef)
     y = y / y.std() + 0.5 * rng.standard_normal(len(y))
-    return SquaredProblem(engine, grid, y / y.std(), hull)
+    return ReducedProblem(engine, grid, y / y.std(), hull, SquaredError())
 
 
 def seconds(work: Callable[[], object], repeats: int) -> float:
@@ -71,11 +73,11 @@ def seconds(work: Callable[[], object], repeats: int) -> float:
     return float(np.median(times))
 
 
-def measure(problem: SquaredProblem, alpha: float, repeats: int) -> tuple[float, float, str]:
+def measure(problem: ReducedProblem, lam: float, repeats: int) -> tuple[float, float, str]:
     """Time of a cold and of a warm solve, and their Newton steps."""
-    start = problem.solve(alpha / 0.7, tol=TOL).warm_start
-    cold = partial(problem.solve, alpha, tol=TOL)
-    warm = partial(problem.solve, alpha, tol=TOL, warm=start)
+    start = problem.solve(lam / 0.7, tol=TOL).warm_start
+    cold = partial(problem.solve, lam, tol=TOL)
+    warm = partial(problem.solve, lam, tol=TOL, warm=start)
     times = seconds(cold, repeats), seconds(warm, repeats)
     first, second = cold(), warm()
     if not (first.status.ok and second.status.ok):
@@ -96,13 +98,13 @@ def main() -> None:
         totals = np.zeros(3)
         for seed in range(arguments.seeds):
             problem = make_problem(size, seed)
-            form = problem.form()
+            form = problem.squared_form()
             assert isinstance(form, PrimalForm)
             base = seconds(partial(eigh, form.gram), max(3, repeats))
-            for alpha in LAMBDAS:
-                cold, warm, steps = measure(problem, alpha, repeats)
+            for lam in LAMBDAS:
+                cold, warm, steps = measure(problem, lam, repeats)
                 totals += [base, cold, warm]
-                print(f"{size:5d} {alpha:8.0e} {cold / base:10.1f} {warm / cold:10.2f} {steps:>9}")
+                print(f"{size:5d} {lam:8.0e} {cold / base:10.1f} {warm / cold:10.2f} {steps:>9}")
         _, cold, warm = totals
         print(f"{size:5d} {'all':>8} {cold / totals[0]:10.1f} {warm / cold:10.2f}\n")
         if cold > COLD_TARGET * totals[0] or warm > WARM_TARGET * cold:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import subprocess
 import sys
@@ -261,3 +262,16 @@ def test_the_import_takes_less_than_a_second():
     code = "import time; t = time.perf_counter(); import hikernel; print(time.perf_counter() - t)"
     run(code)  # compiles the byte code
     assert min(float(run(code)) for _ in range(3)) < 1.0
+
+
+@pytest.mark.parametrize(
+    "path",
+    sorted([*(ROOT / "benchmarks").glob("*.py"), *(ROOT / "examples").glob("*.py")]),
+    ids=lambda path: path.name,
+)
+def test_scripts_import_what_is_there(path):
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module.split(".")[0] == "hikernel":
+            module = importlib.import_module(node.module)
+            for alias in node.names:
+                assert hasattr(module, alias.name), f"{node.module} has no {alias.name}"
