@@ -14,7 +14,7 @@ from hikernel.bases import Categorical, Gaussian, OrthonormalPolynomial, Polynom
 from hikernel.losses import Huber, LogLoss, Multinomial, Poisson, SquaredError, SquaredHinge
 from hikernel.search import SearchSettings
 from hikernel.selection import refit, refit_is_possible
-from hikernel.selection.refit import REFITS, selected_variables
+from hikernel.selection.refit import REFITS, selected_variables, variables_key
 from hikernel.selection.ridge import fit_ridge
 
 SETTINGS = SearchSettings(certify="none")
@@ -311,3 +311,20 @@ def test_a_part_of_the_rows_is_the_problem_of_these_rows():
     # Its model is the minimiser over these rows: no dual variable of another row takes part.
     scores = part.engine.correlate(model.nodes, model.dual_coef)
     np.testing.assert_allclose(model.zeta * scores, model.coef, atol=1e-6)
+
+
+def test_the_key_of_the_refit_on_variables_tells_its_terms():
+    def truth(X):
+        return X[:, 0] + X[:, 0] ** 3 * X[:, 1] ** 2 + 0.3 * X[:, 0] ** 2 * X[:, 1] ** 4
+
+    problem, _, _ = make(truth=truth, p=3, degree=3)
+    models = [problem.solve(lam, SETTINGS) for lam in np.geomspace(0.05, 5e-5, 25)]
+    found: dict[object, set] = {}
+    reused = 0
+    for model in models:
+        nodes = refit("variables", problem, model).model.nodes
+        key = variables_key(model)
+        reused += key in found
+        assert found.setdefault(key, nodes) == nodes
+    assert reused > 2
+    assert len(found) > len({selected_variables(model) for model in models})

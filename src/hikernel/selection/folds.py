@@ -20,7 +20,7 @@ from scipy.stats import rankdata
 from hikernel.engines.protocol import FloatArray
 from hikernel.search import SearchSettings
 from hikernel.selection.lambda_path import compute_path
-from hikernel.selection.refit import Fitted, refit, selected_variables
+from hikernel.selection.refit import Fitted, refit, variables_key
 from hikernel.selection.training import TermModel, TrainingProblem
 
 __all__ = ["Choice", "CrossValidation", "Fold", "ModelScore", "check_folds", "cross_validate"]
@@ -211,7 +211,6 @@ def _fingerprint(name: str | None, model: TermModel, position: int) -> object:
     """Return the key under which the score of a refit is reused within a fold.
 
     Neighbouring lambdas often select the same variables. The score of "variables" is then computed
-    once, for the first of them; their refits differ only by selected terms of a degree above that
-    of the products. Scores of the other refits are computed for every lambda.
+    once; scores of the other refits are computed for every lambda.
     """
-    return selected_variables(model) if name == "variables" else position
+    return variables_key(model) if name == "variables" else position

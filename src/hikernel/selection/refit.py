@@ -39,6 +39,7 @@ __all__ = [
     "refit",
     "refit_is_possible",
     "too_many_kernel_rows",
+    "variables_key",
 ]
 
 _LEAST_SHARE = 1e-3
@@ -215,6 +216,16 @@ def selected_variables(model: TermModel) -> tuple[int, ...]:
         for m, _ in node:
             share[m] = share.get(m, 0.0) + float(part)
     return tuple(sorted(m for m, part in share.items() if part > _LEAST_SHARE))
+
+
+def variables_key(model: TermModel) -> object:
+    """Return what the terms of the refit "variables" depend on, for models of one problem.
+
+    These are the selected variables, and the selected terms that are not among the products of
+    these variables even where few products fit.
+    """
+    deep = frozenset(node for node in model.kept().nodes if node_degree(node) > _LEAST_DEGREE)
+    return selected_variables(model), deep
 
 
 def _products(
