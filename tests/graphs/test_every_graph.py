@@ -119,11 +119,11 @@ for name in ("strings", "features", "table"):
 
 @pytest.mark.slow
 def test_the_order_of_terms_does_not_depend_on_hashing():
-    tests = Path(__file__).resolve().parents[1]
+    paths = [str(Path(__file__).resolve().parents[1]), os.environ.get("PYTHONPATH", "")]
     outputs = {
         subprocess.run(
             [sys.executable, "-c", ORDER],
-            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(tests)},
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(paths)},
             capture_output=True,
             text=True,
             check=True,
