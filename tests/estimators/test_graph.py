@@ -45,7 +45,7 @@ def test_all_ways_to_give_a_kernel_give_the_same_model(reference, kind):
     name, base = reference
     model = fitted(kind, name)
     for own, other in zip(rows_of("features"), rows_of(kind), strict=True):
-        np.testing.assert_allclose(base._decide(own), model._decide(other), atol=1e-9)
+        np.testing.assert_allclose(base._raw_predict(own), model._raw_predict(other), atol=1e-9)
         ours, theirs = base.predict(own), model.predict(other)
         assert ours.dtype == theirs.dtype
         assert np.mean(ours == theirs) == 1.0 or np.issubdtype(ours.dtype, np.floating)
@@ -107,12 +107,12 @@ def test_weights_equal_repetition_and_zeros_removal(kind, name):
     graph = make_graph(kind)
     weighted = clone(estimator).set_params(graph=graph, tol=tol).fit(training, y, times)
     copies = clone(estimator).set_params(graph=graph, tol=tol).fit(training[repeated], y[repeated])
-    np.testing.assert_allclose(weighted._decide(new), copies._decide(new), atol=1e-3)
+    np.testing.assert_allclose(weighted._raw_predict(new), copies._raw_predict(new), atol=1e-3)
     assert weighted.certificate_.objective == pytest.approx(copies.certificate_.objective, rel=1e-7)
     kept = times > 0
     removed = clone(estimator).set_params(graph=graph, tol=tol)
     removed.fit(training[kept], y[kept], times[kept])
-    np.testing.assert_allclose(weighted._decide(new), removed._decide(new), atol=1e-9)
+    np.testing.assert_allclose(weighted._raw_predict(new), removed._raw_predict(new), atol=1e-9)
     np.testing.assert_allclose(weighted.dual_coef_[kept], removed.dual_coef_, atol=1e-9)
     assert np.all(weighted.dual_coef_[~kept] == 0.0)
 
@@ -149,7 +149,7 @@ def test_effects_add_up(kind, name):
     training, new = rows_of(kind)
     for rows in (training, new):
         effects = model.effects(rows)
-        f = model._decide(rows)
+        f = model._raw_predict(rows)
         if f.ndim == 1:
             np.testing.assert_allclose(effects.sum(axis=1), f, atol=1e-9)
             assert list(effects.columns) == ["intercept", *model.hull_["term"]]
@@ -175,7 +175,7 @@ def test_the_ridge_refit_is_the_same_for_kernels_and_features(kind, name):
     model = fitted(kind, name, refit="ridge")
     assert model.refit_ == "ridge"
     np.testing.assert_allclose(
-        base._decide(rows_of("features")[1]), model._decide(rows_of(kind)[1]), atol=1e-6
+        base._raw_predict(rows_of("features")[1]), model._raw_predict(rows_of(kind)[1]), atol=1e-6
     )
     ours, theirs = (m.hull_.set_index("term").sort_index() for m in (base, model))
     np.testing.assert_allclose(ours["norm"], theirs["norm"], atol=1e-6)

@@ -200,7 +200,7 @@ def test_a_node_that_only_groups_others_has_no_function(name, refit):
     for model in models:
         assert set(model.terms_["term"]) == {"a", "b"}
         assert set(model.hull_["term"]) == {"root", "a", "b"}
-        np.testing.assert_allclose(model._decide(NEW), models[0]._decide(NEW), atol=1e-8)
+        np.testing.assert_allclose(model._raw_predict(NEW), models[0]._raw_predict(NEW), atol=1e-8)
         np.testing.assert_allclose(model.effects(NEW), models[0].effects(NEW), atol=1e-8)
 
 

@@ -16,7 +16,7 @@ from hikernel.search import (
     paper_search,
 )
 from hikernel.search.lookahead import _Lookahead
-from hikernel.search.tail import TailSearch
+from hikernel.search.tail_proof import TailProof
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class ProblemAt:
     def tail(self, solved, *, tol=1e-3, max_explored=10**6, is_late=lambda: False):
         """Bound everything outside a solved hull, exactly."""
         searcher = _Lookahead(self.objective, self.lam, SearchSettings(tol=tol), None)
-        return TailSearch(
+        return TailProof(
             self.objective,
             solved,
             mode="exact",

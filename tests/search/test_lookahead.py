@@ -23,7 +23,7 @@ from hikernel.bases import (
     Spline,
 )
 from hikernel.engines import machine, numpy_engine, tails
-from hikernel.search import StopReason, growth, objective, tail
+from hikernel.search import StopReason, growth, objective, tail_proof
 from hikernel.search.growth import TailBound
 
 BASES = [
@@ -176,7 +176,7 @@ def test_results_do_not_depend_on_chunks_or_threads(monkeypatch):
     monkeypatch.setattr(numpy_engine, "_BLOCK_COLUMNS", 3)
     monkeypatch.setattr(tails, "TILE_NUMBERS", 2000)
     monkeypatch.setattr(machine, "n_threads", lambda: 2)
-    monkeypatch.setattr(tail, "_EXPLORE_PREFIXES", 2)
+    monkeypatch.setattr(tail_proof, "_EXPLORE_PREFIXES", 2)
     cut = lookahead(small.search, tol=1e-4, max_kernels=100, certify="exact")
     assert cut.nodes == base.nodes
     np.testing.assert_allclose(

@@ -87,10 +87,9 @@ class FittedBasis(ABC):
     constant_level : bool
         True when level 0 is identically one.
     absent : float, default 1.0
-        Value of level 0 where x is missing: the mean of level 0 over the training rows, which is
-        one for a constant level. The effects of the other variables then keep their usual size.
-        Zero would remove the row from every term, since without a constant level all terms contain
-        all variables.
+        Value of level 0 where x is missing: its mean over the training rows (one for a constant
+        level). Every term is a product over all variables, so zero would remove the row from all
+        terms; the mean leaves the other variables their usual size.
     """
 
     scaler: Standardizer

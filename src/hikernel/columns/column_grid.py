@@ -101,7 +101,8 @@ class ColumnGrid:
         """
         table, matrix = rows.table, rows.matrix
         choices = choose_bases(self.basis, self.degree, table, matrix, weights)
-        # Fit on all rows that were read, since ``first_pivot`` of a basis is a row of the table.
+        # Rows that were read but not selected take part with weight zero: the parameter
+        # ``first_pivot`` of a basis counts the rows of the table as the user gave it.
         every = rows.weights(weights)
         # Fitting consists of short vector products, which BLAS threads only slow down.
         with one_blas_thread():

@@ -37,7 +37,7 @@ UNSEEN = -1.0
 """Code of a category that was not seen in ``fit``."""
 
 # Sorts of values that a column can hold. "number" includes Decimal, but not bool.
-_Sort = Literal["text", "boolean", "number", "complex", "date", "other"]
+_ValueType = Literal["text", "boolean", "number", "complex", "date", "other"]
 _DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
 # Below this magnitude, floats represent every integer exactly.
 _EXACT = 2.0**53
@@ -57,7 +57,7 @@ def find_kind(column: RawColumn) -> Kind:
     """
     if column.declared_category:
         return "category"
-    sorts = set(_sorts(column))
+    sorts = set(_value_types(column))
     _refuse_impossible(column, sorts)
     if "text" in sorts and len(sorts) > 1:
         text, other = _example(column, "text"), _example(column, *(sorts - {"text"}))
@@ -111,7 +111,7 @@ def to_codes(column: RawColumn, categories: Sequence[Category]) -> FloatArray:
 
 def to_numbers(column: RawColumn) -> FloatArray:
     """Return the values of a column of numbers as floats, shape (n,)."""
-    _refuse_impossible(column, set(_sorts(column)))
+    _refuse_impossible(column, set(_value_types(column)))
     values = column.values
     if values.dtype.kind in "fiub":
         return _finite_floats(column.name, values)
@@ -200,17 +200,17 @@ def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
     return np.asarray(pd.isna(values), dtype=np.bool_)
 
 
-def _sorts(column: RawColumn) -> dict[_Sort, type]:
+def _value_types(column: RawColumn) -> dict[_ValueType, type]:
     """Return the sorts of values in a column, each with a Python or NumPy type of that sort."""
     values = column.values
     if values.dtype.kind == "O":
         types = set(map(type, values[~_missing(values)]))
     else:
         types = {values.dtype.type}
-    return {_sort(kind): kind for kind in types}
+    return {_value_type(kind): kind for kind in types}
 
 
-def _sort(kind: type) -> _Sort:
+def _value_type(kind: type) -> _ValueType:
     if issubclass(kind, str):
         return "text"
     if issubclass(kind, (bool, np.bool_)):
@@ -223,14 +223,14 @@ def _sort(kind: type) -> _Sort:
     return "complex" if issubclass(kind, Complex) else "other"
 
 
-def _example(column: RawColumn, *sorts: _Sort) -> Any:
+def _example(column: RawColumn, *sorts: _ValueType) -> Any:
     """Return the first value of one of these sorts, or None."""
     values = column.values
     present = values[~_missing(values)].astype(object)
-    return next((value for value in present if _sort(type(value)) in sorts), None)
+    return next((value for value in present if _value_type(type(value)) in sorts), None)
 
 
-def _refuse_impossible(column: RawColumn, sorts: set[_Sort]) -> None:
+def _refuse_impossible(column: RawColumn, sorts: set[_ValueType]) -> None:
     """Raise for values that no basis can use as numbers."""
     if "complex" in sorts:
         raise ValueError(f"Complex data not supported: column {column.name!r} is complex.")

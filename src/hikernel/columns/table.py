@@ -215,7 +215,7 @@ class TableRows(RowSet):
         The encoding of the table.
     matrix : ndarray of shape (n, p)
         The selected rows: finite numbers, codes of categories, and NaN.
-    numbers : ndarray of shape (n,)
+    positions : ndarray of shape (n,)
         Positions of the selected rows among the rows that were read.
     n_read : int
         Number of rows that were read.
@@ -223,7 +223,7 @@ class TableRows(RowSet):
 
     table: ColumnTable
     matrix: FloatArray
-    numbers: NDArray[np.intp]
+    positions: NDArray[np.intp]
     n_read: int
 
     @classmethod
@@ -236,20 +236,20 @@ class TableRows(RowSet):
         return len(self.matrix)
 
     def __getitem__(self, rows: Any) -> TableRows:
-        return replace(self, matrix=self.matrix[rows], numbers=self.numbers[rows])
+        return replace(self, matrix=self.matrix[rows], positions=self.positions[rows])
 
     def column(self, m: int) -> FloatArray:
         """Return column m for all rows that were read, NaN in the rows that are not selected."""
         if len(self) == self.n_read:
             return np.ascontiguousarray(self.matrix[:, m])
         out = np.full(self.n_read, np.nan)
-        out[self.numbers] = self.matrix[:, m]
+        out[self.positions] = self.matrix[:, m]
         return out
 
     def weights(self, weights: FloatArray) -> FloatArray:
         """Return weights for all rows that were read, zero for the rows that are not selected."""
         out = np.zeros(self.n_read)
-        out[self.numbers] = weights
+        out[self.positions] = weights
         return out
 
 

@@ -140,7 +140,7 @@ def keep_classes(
 
 
 class ClassPredictions(ClassifierMixin, HKLEstimator):  # type: ignore[misc]  # untyped base
-    """Mixin for labels as targets: predicts labels, probabilities and decision values."""
+    """Base of the classifiers: predicts labels, probabilities and decision values."""
 
     loss: Any
     class_weight: Any
@@ -159,7 +159,7 @@ class ClassPredictions(ClassifierMixin, HKLEstimator):  # type: ignore[misc]  # 
         -------
         ndarray of shape (n_samples,), or (n_samples, n_classes) for more than two classes
         """
-        return self._decide(X)
+        return self._raw_predict(X)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the predicted label of every row of X.
@@ -173,7 +173,7 @@ class ClassPredictions(ClassifierMixin, HKLEstimator):  # type: ignore[misc]  # 
         -------
         ndarray of shape (n_samples,)
         """
-        f = self._decide(X)
+        f = self._raw_predict(X)
         return self._labels.choose(f)
 
     @property
@@ -201,11 +201,11 @@ class ClassPredictions(ClassifierMixin, HKLEstimator):  # type: ignore[misc]  # 
             )
 
     def _probabilities(self, X: Any) -> FloatArray:
-        f = self._decide(X)
+        f = self._raw_predict(X)
         return self._labels.probabilities(f)
 
     def _log_probabilities(self, X: Any) -> FloatArray:
-        f = self._decide(X)
+        f = self._raw_predict(X)
         if f.ndim == 1:
             f = np.column_stack([np.zeros_like(f), f])
         return np.asarray(f - np.logaddexp.reduce(f, axis=1)[:, None])

@@ -75,7 +75,7 @@ class ScorerScore:
     def __call__(self, fitted: Fitted, rows: NDArray[np.intp]) -> float:
         """Return the score of a fitted model on the given rows."""
         model = copy.copy(self.estimator)
-        model._keep(fitted.model, fitted, self.problem.loss, self.problem.graph)
+        model._set_fitted(fitted.model, fitted, self.problem.loss, self.problem.graph)
         where = np.flatnonzero(self.problem.used)[rows]
         more = {} if self.weights is None else {"sample_weight": self.weights[rows]}
         return float(self.scorer(model, take(self.table, where), self.labels[where], **more))
@@ -153,7 +153,7 @@ class CrossValidatedEstimator(HKLEstimator):
                 stacklevel=outside_level(),
             )
             fitted = Fitted(selected, problem.design)
-        self._keep(selected, fitted, problem.loss, problem.graph)
+        self._set_fitted(selected, fitted, problem.loss, problem.graph)
         self._warn(selected)
         self.path_ = Path(path.points, path.end, problem.design, self._respond(problem))
         self.alpha_ = start.lam

@@ -205,7 +205,9 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):  # type: ignor
             )
         return fitted
 
-    def _keep(self, selected: TermModel, fitted: Fitted, loss: Loss, graph: SearchGraph) -> None:
+    def _set_fitted(
+        self, selected: TermModel, fitted: Fitted, loss: Loss, graph: SearchGraph
+    ) -> None:
         """Set the fitted attributes.
 
         Parameters
@@ -246,7 +248,7 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):  # type: ignor
                 selected.certificate.explain(), CertificateWarning, stacklevel=outside_level()
             )
 
-    def _decide(self, X: Any) -> FloatArray:
+    def _raw_predict(self, X: Any) -> FloatArray:
         """Return f(x) for the rows of X, shape (n,) or (n, k)."""
         check_is_fitted(self)
         return self._model.predict(self._design, self._design.read(X))
@@ -278,7 +280,7 @@ class OneAlphaEstimator(HKLEstimator):
         fitted = Fitted(selected, problem.design)
         if self.refit is not None:
             fitted = self._refitted(self.refit, problem, selected)
-        self._keep(selected, fitted, problem.loss, problem.graph)
+        self._set_fitted(selected, fitted, problem.loss, problem.graph)
         self._warn(selected)
         self._warn_of_outliers(problem, selected)
 

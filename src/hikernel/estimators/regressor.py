@@ -17,7 +17,7 @@ __all__ = ["HKLRegressor", "NumberPredictions"]
 
 
 class NumberPredictions(RegressorMixin, HKLEstimator):  # type: ignore[misc]  # untyped base
-    """Mixin for numeric targets."""
+    """Base of the regressors: predicts numbers."""
 
     loss: Any
 
@@ -33,7 +33,7 @@ class NumberPredictions(RegressorMixin, HKLEstimator):  # type: ignore[misc]  # 
         -------
         ndarray of shape (n_samples,)
         """
-        f = self._decide(X)
+        f = self._raw_predict(X)
         return self.loss_.predict_mean(f)
 
     def _check_parameters(self) -> Any:

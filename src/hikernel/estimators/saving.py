@@ -4,10 +4,10 @@ The state of an estimator is all that its methods and fitted attributes need, wi
 What follows from it (data frames, names of terms) is computed again after loading. The state is
 checked before saving and after loading: what could not be loaded is not saved.
 
-A file has no rows of X, but bases with knots (the kernel, spline and rank bases) keep some
-standardised values of their column. ``dual_coef_`` has one number per training row and can be left
-out. Of the parameters that only ``fit`` uses, arrays become lists, and splitters and scorers are
-left out with a warning.
+A file has no rows of X, but some values of its columns: knots of the kernel, spline and rank bases,
+smallest and largest value of the polynomial ones, and the text of categories. ``dual_coef_`` has
+one number per training row and can be left out. Of the parameters that only ``fit`` uses, arrays
+become lists, and splitters and scorers are left out with a warning.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from hikernel.estimators.cross_validated import HKLClassifierCV, HKLRegressorCV
 from hikernel.estimators.regressor import HKLRegressor
 from hikernel.graphs import Grid
 from hikernel.losses import CLASSIFICATION, REGRESSION, LogLoss, Loss, Multinomial
-from hikernel.persistence import MAX_BYTES, load_state, naming, save_state
+from hikernel.persistence import MAX_BYTES, file_in_errors, load_state, save_state
 from hikernel.persistence.content import ContentError, conforms, shown
 from hikernel.persistence.soundness import check_bases, check_columns, check_model
 from hikernel.selection import REFITS, Fitted, TermModel
@@ -153,7 +153,7 @@ def load(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Any:
         If the file does not exist or cannot be read.
     """
     kind, state = load_state(path, max_bytes=max_bytes)
-    with naming(path):
+    with file_in_errors(path):
         return estimator_from_state(kind, state)
 
 
@@ -265,7 +265,7 @@ def estimator_from_state(kind: str, state: object) -> Any:
     if checked["classes"] is not None:
         estimator._labels = Labels(checked["classes"], loss)
         estimator.classes_ = estimator._labels.classes
-    estimator._keep(selected, Fitted(model, design, checked["refit"]), loss, graph)
+    estimator._set_fitted(selected, Fitted(model, design, checked["refit"]), loss, graph)
     for name, value in (checked["choice"] or {}).items():
         setattr(estimator, name, value)
     return estimator
@@ -342,7 +342,7 @@ def _kept_params(estimator: Any) -> dict[str, Any]:
     defaults = type(estimator)().get_params(deep=False)
     for name in _FOR_FITS_ALONE:
         if name in params and not _can_be_kept(name, params[name]):
-            _warn_of_loss(name, params[name], defaults[name])
+            _warn_not_kept(name, params[name], defaults[name])
             params[name] = defaults[name]
     return params
 
@@ -378,7 +378,7 @@ def _as_list(value: Any) -> Any:
     return list(value) if isinstance(value, Iterable) else value
 
 
-def _warn_of_loss(name: str, value: object, default: object) -> None:
+def _warn_not_kept(name: str, value: object, default: object) -> None:
     text = shown(value)
     warnings.warn(
         f"{name}={' '.join(text.split())} is not kept in the file; the loaded model predicts the "

@@ -140,7 +140,7 @@ class _Greedy(BaseEstimator):  # type: ignore[misc]  # untyped base
         F = np.hstack([np.empty((len(X), 0)), *blocks])
         return np.column_stack([F[:, : len(coef)] @ coef + b for coef, b in self.fits_])
 
-    def _decide(self, X: Any) -> FloatArray:
+    def _raw_predict(self, X: Any) -> FloatArray:
         return self.predict_path(X)[:, -1]
 
     def predict_path(self, X: Any) -> FloatArray:
@@ -204,7 +204,7 @@ class GreedyRegressor(RegressorMixin, _Greedy):  # type: ignore[misc]  # untyped
 
     def predict(self, X: Any) -> FloatArray:
         """Return predictions with all selected kernels for the rows of X, shape (len(X),)."""
-        return self._decide(X)
+        return self._raw_predict(X)
 
     def _refit(self, F: FloatArray, y: FloatArray) -> tuple[FloatArray, float]:
         mean = float(np.mean(y))

@@ -35,7 +35,7 @@ class _FullKernel(BaseEstimator):  # type: ignore[misc]  # untyped base
     def _map(self, X: FloatArray) -> KernelMap:
         return KernelMap.fit(ProductKernel.fit(X, self.basis, self.share, self.decay), X)
 
-    def _decide(self, X: Any) -> FloatArray:
+    def _raw_predict(self, X: Any) -> FloatArray:
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
         return np.asarray(self.map_.transform(X) @ self.coef_ + self.intercept_)
@@ -96,7 +96,7 @@ class L2Regressor(RegressorMixin, _FullKernel):  # type: ignore[misc]  # untyped
 
     def predict(self, X: Any) -> FloatArray:
         """Return f(x) + b for the rows of X, shape (len(X),)."""
-        return self._decide(X)
+        return self._raw_predict(X)
 
     def predict_path(self, X: Any, alphas: FloatArray) -> FloatArray:
         """Return predictions for several alphas, shape (len(X), len(alphas))."""

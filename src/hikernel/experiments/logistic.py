@@ -89,7 +89,7 @@ def _value(design: FloatArray, signs: FloatArray, ridge: FloatArray, w: FloatArr
 
 
 class TwoClasses(ClassifierMixin):  # type: ignore[misc]  # untyped base
-    """Mixin for binary classifiers whose ``_decide(X)`` is positive for the second class."""
+    """Mixin for binary classifiers whose ``_raw_predict(X)`` is positive for the second class."""
 
     classes_: NDArray[Any]
 
@@ -114,7 +114,7 @@ class TwoClasses(ClassifierMixin):  # type: ignore[misc]  # untyped base
 
     def decision_function(self, X: Any) -> FloatArray:
         """Return f(x) for the rows of X, shape (len(X),)."""
-        return np.asarray(self._decide(X))
+        return np.asarray(self._raw_predict(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the labels for the rows of X, shape (len(X),)."""

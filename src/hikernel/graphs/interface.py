@@ -210,7 +210,11 @@ class RicherDesign:
 
 
 class GraphSource(Protocol):
-    """What the parameter ``graph`` of an estimator takes."""
+    """A graph before it has seen data: reads a user's rows, and becomes a design on them.
+
+    The parameter ``graph`` of an estimator takes one. Without it the estimator builds a
+    ``ColumnGrid`` from its other parameters, which is one too.
+    """
 
     def read(self, X: Any) -> Any:
         """Return a user's training rows in the form that ``fit`` takes; the result has a length.

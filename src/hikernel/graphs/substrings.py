@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from hikernel.engines.column_engine import ColumnEngine
+from hikernel.engines.on_demand_engine import OnDemandEngine
 from hikernel.engines.protocol import FloatArray
 from hikernel.graphs.grid import check_weight_base, geometric_weights
 from hikernel.graphs.interface import Design, Exploration
@@ -139,7 +139,7 @@ class FittedSubstrings:
 
     def explore(
         self,
-        engine: ColumnEngine,
+        engine: OnDemandEngine,
         dual_coef: FloatArray,
         threshold: float,
         max_nodes: int | None = None,
@@ -152,7 +152,7 @@ class FittedSubstrings:
         every[engine.rows] = dual_coef
         return self.index.explore(every, threshold, self._by_length, max_nodes=max_nodes)
 
-    def strongest(self, engine: ColumnEngine, dual_coef: FloatArray) -> str:
+    def strongest(self, engine: OnDemandEngine, dual_coef: FloatArray) -> str:
         """Return a node with a large |a_w| / (sum of d over its ancestors), to start a search.
 
         It is the best of the nodes whose score |a_w|^2 / d_w^2 is above 1/100 of that of the best
@@ -171,7 +171,7 @@ class FittedSubstrings:
         nodes: list[str] = sorted(found)
         return max(nodes, key=strength)
 
-    def n_scored(self, engine: ColumnEngine) -> int:
+    def n_scored(self, engine: OnDemandEngine) -> int:
         """Return the number of nodes, an upper bound on how many are scored together."""
         return self.n_vertices
 
@@ -196,9 +196,9 @@ class SubstringDesign(Design):
         """Structure and weights."""
         return self.substrings
 
-    def engine(self, rows: Any, weights: FloatArray) -> ColumnEngine:
+    def engine(self, rows: Any, weights: FloatArray) -> OnDemandEngine:
         """Return the engine over all training strings."""
-        return ColumnEngine(self.graph.index.column, np.arange(len(weights)), weights)
+        return OnDemandEngine(self.graph.index.column, np.arange(len(weights)), weights)
 
     def read(self, X: Any) -> list[str]:
         """Return new rows as a list of strings."""

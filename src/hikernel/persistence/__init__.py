@@ -28,7 +28,7 @@ from hikernel.persistence.container import (
 )
 from hikernel.persistence.content import ContentError
 
-__all__ = ["FORMAT_VERSION", "MAX_BYTES", "load_state", "naming", "save_state"]
+__all__ = ["FORMAT_VERSION", "MAX_BYTES", "file_in_errors", "load_state", "save_state"]
 
 _Path = str | os.PathLike[str]
 
@@ -70,7 +70,7 @@ def load_state(path: _Path, *, max_bytes: int = MAX_BYTES) -> tuple[str, dict[st
     ModelFileError
         If the file is not a valid model file, or larger than ``max_bytes``.
     """
-    with naming(path):
+    with file_in_errors(path):
         contents = read_file(path, max_bytes)
         arrays = ArrayReader(contents.arrays)
         state = Decoder(arrays).decode(contents.state)
@@ -81,7 +81,7 @@ def load_state(path: _Path, *, max_bytes: int = MAX_BYTES) -> tuple[str, dict[st
 
 
 @contextmanager
-def naming(path: _Path) -> Iterator[None]:
+def file_in_errors(path: _Path) -> Iterator[None]:
     """Turn a ``ContentError`` into a ``ModelFileError`` that names the file."""
     try:
         yield

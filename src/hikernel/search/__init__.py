@@ -63,7 +63,7 @@ class SearchRule:
     """A search, and the class of objective that it works on."""
 
     run: Search
-    objective: type[Objective]
+    objective_type: type[Objective]
 
 
 SEARCHES: dict[str, SearchRule] = {

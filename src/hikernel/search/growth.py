@@ -1,9 +1,10 @@
 """How a hull grows, shrinks and is certified: the common part of all searches.
 
-Nodes that violate the optimality conditions enter J together with their hull. A node can violate by
-its own score (kappa_ww = 1) although a kappa that it shares with its ancestors bounds the dual norm
-by the threshold. Such nodes are settled, that is, proven without entering J, by a better kappa on J
-and these nodes. Nodes without weight leave J.
+J is the hull of the reduced problem. The dual norm is bounded with shares kappa_vw: of the square
+of node w, the part that its ancestor v pays for; the parts of a node sum to one. A node violates if
+its square exceeds the threshold when it pays for itself (kappa_ww = 1), and then enters J with its
+hull. Some of these nodes do not need to: with better shares, paid for by their ancestors too, the
+bound holds. They are settled, that is, proven without entering J. Nodes without weight leave J.
 """
 
 from __future__ import annotations

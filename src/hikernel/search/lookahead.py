@@ -4,8 +4,8 @@ There are three sets of nodes: J (in the problem), E (explored: scores known, no
 and T (the tail). A round solves on J. It then scores, by matrix products, every node of J times any
 level of any further variable, and every product of two levels that a bound does not rule out. Nodes
 that violate enter J with their hull, however deep they lie. When no node violates, idle nodes leave
-J, and the tail is bounded (``tail``). Explored nodes that violate by their own score, but not with
-a kappa shared with their ancestors, are settled by a better kappa on J and E.
+J, and the tail is bounded (``tail_proof``). Explored nodes that violate only as long as they pay
+for themselves are settled (``growth``) by better shares kappa on J and E.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from hikernel.search.growth import (
     TailBound,
 )
 from hikernel.search.objective import GridObjective, SolvedHull
-from hikernel.search.tail import TailSearch
+from hikernel.search.tail_proof import TailProof
 
 __all__ = ["lookahead_search"]
 
@@ -189,7 +189,7 @@ class _Lookahead(HullSearch[GridObjective]):
         """Bound all nodes outside J; ``attempt`` counts the calls from 1."""
         if self._mode == "none":
             return TailBound.unknown()
-        return TailSearch(
+        return TailProof(
             self._objective,
             solved,
             mode=self._mode,

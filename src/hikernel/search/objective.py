@@ -84,9 +84,10 @@ class SolvedHull:
     own_squares : ndarray of shape (m,)
         |a_w|^2 on the hull, recomputed from the rows and rounded up.
     inside : float
-        Bound on Omega*^2 over the hull.
+        Bound on Omega*^2 of the dual point, from the nodes of the hull alone.
     threshold : float
-        The largest Omega*^2 at which the gap meets the tolerance, or ``inside`` if that is larger.
+        How large Omega*^2 may be over all nodes for the gap to meet the tolerance; at least
+        ``inside``, below which no further node can bring it.
     """
 
     problem: ReducedProblem

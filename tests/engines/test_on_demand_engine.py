@@ -7,7 +7,7 @@ import pytest
 
 from hikernel.engines import machine
 from hikernel.engines.block_engine import BlockEngine
-from hikernel.engines.column_engine import ColumnEngine
+from hikernel.engines.on_demand_engine import OnDemandEngine
 from hikernel.errors import MemoryPlanError
 
 N = 15
@@ -19,7 +19,7 @@ NODES = ["c", "a", "d"]
 
 def engines(rows=None):
     """The engine, and the same rows as blocks of one column."""
-    columns = ColumnEngine(TABLE.__getitem__, np.arange(N), WEIGHTS)
+    columns = OnDemandEngine(TABLE.__getitem__, np.arange(N), WEIGHTS)
     blocks = BlockEngine({v: column[:, None] for v, column in TABLE.items()}, {}, WEIGHTS)
     return (columns, blocks) if rows is None else (columns.subset(rows), blocks.subset(rows))
 
@@ -85,7 +85,7 @@ def test_columns_are_made_when_asked_for_and_not_kept():
         asked.append(node)
         return TABLE[node]
 
-    engine = ColumnEngine(column, np.arange(N), WEIGHTS)
+    engine = OnDemandEngine(column, np.arange(N), WEIGHTS)
     assert asked == []
     engine.features(["a"])
     engine.features(["a", "b"])

@@ -11,10 +11,10 @@ from hikernel.engines.features import Blocks, WeightedRows, normalised
 from hikernel.engines.machine import require_memory
 from hikernel.engines.protocol import FloatArray, Vertex
 
-__all__ = ["ColumnEngine"]
+__all__ = ["OnDemandEngine"]
 
 
-class ColumnEngine(WeightedRows):
+class OnDemandEngine(WeightedRows):
     """Engine that computes each feature column when it is needed and does not store it.
 
     Parameters
@@ -37,9 +37,9 @@ class ColumnEngine(WeightedRows):
         self.rows = rows
         super().__init__(row_weights)
 
-    def subset(self, rows: NDArray[np.intp]) -> ColumnEngine:
+    def subset(self, rows: NDArray[np.intp]) -> OnDemandEngine:
         """Return an engine over some of the rows."""
-        return ColumnEngine(self._column, self.rows[rows], self._weights[rows])
+        return OnDemandEngine(self._column, self.rows[rows], self._weights[rows])
 
     def width(self, node: Vertex) -> int:
         """Return 1, the number of feature columns of any node."""

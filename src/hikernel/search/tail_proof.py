@@ -27,7 +27,7 @@ from hikernel.search.certificate import StopReason
 from hikernel.search.growth import TailBound
 from hikernel.search.objective import RISK, GridObjective, SolvedHull, TailMode
 
-__all__ = ["TailSearch"]
+__all__ = ["TailProof"]
 
 Support = tuple[int, ...]
 
@@ -37,7 +37,7 @@ _EXPLORE_PREFIXES = 2000
 """Number of prefixes whose extensions are scored together."""
 
 
-class TailSearch:
+class TailProof:
     """The search for a bound on all nodes outside the hull of a solution.
 
     Parameters
