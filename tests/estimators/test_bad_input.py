@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from hikernel import HKLClassifier, HKLClassifierCV, HKLRegressor, HKLRegressorCV, hkl_path
 from hikernel.bases import BASES, Spline
@@ -339,3 +340,24 @@ def test_verbose_that_is_no_number(verbose):
 @pytest.mark.parametrize("verbose", [True, False, np.True_, 0, 2, np.int64(1)])
 def test_verbose_that_is_right(verbose):
     HKLRegressor(verbose=verbose)._check_parameters()
+
+
+@pytest.mark.parametrize(
+    ("cls", "wrong"),
+    [
+        (HKLRegressor, {"alpha": -1}),
+        (HKLRegressor, {"refit": "nope"}),
+        (HKLRegressor, {"loss": "nope"}),
+        (HKLClassifier, {"loss": "nope"}),
+        (HKLRegressorCV, {"loss": "nope"}),
+        (HKLClassifierCV, {"rule": "nope"}),
+    ],
+    ids=lambda value: getattr(value, "__name__", str(value)),
+)
+def test_a_parameter_that_is_refused_leaves_no_old_model(cls, wrong):
+    quick = {"n_alphas": 2, "cv": 2} if cls.__name__.endswith("CV") else {}
+    model = cls(certify="none", **quick).fit(X, Y > 0 if "Classifier" in cls.__name__ else Y)
+    with pytest.raises(ValueError, match="nope|-1"):
+        model.set_params(**wrong).fit(X, Y)
+    with pytest.raises(NotFittedError):
+        model.predict(X)

@@ -263,6 +263,23 @@ def test_scorers():
         HKLRegressorCV(scoring=lambda model, X, y: np.nan, **QUICK).fit(X, y)
 
 
+@pytest.mark.parametrize("refit", [None, "ridge", "variables"])
+def test_a_scorer_sees_the_hull_of_the_convex_problem(refit):
+    X, y = data(90)
+    seen = []
+
+    def scorer(model, X, y):
+        found = list(model.hull_["term"])
+        assert found == list(model._design.terms(model._selected.nodes)["term"])
+        seen.append(model.graph_.is_hull(model._selected.nodes) and "1" in found)
+        assert len(model.terms_) == np.count_nonzero(model._model.norms)
+        return model.score(X, y)
+
+    HKLRegressorCV(scoring=scorer, refit=refit, **QUICK).fit(X, y)
+    assert all(seen)
+    assert len(seen) > 3
+
+
 def test_scorers_of_a_classifier():
     X, _ = data(150)
     y = labels_of(X)

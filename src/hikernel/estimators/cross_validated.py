@@ -75,7 +75,7 @@ class ScorerScore:
     def __call__(self, fitted: Fitted, rows: NDArray[np.intp]) -> float:
         """Return the score of a fitted model on the given rows."""
         model = copy.copy(self.estimator)
-        model._set_fitted(fitted.model, fitted, self.problem.loss, self.problem.graph)
+        model._set_fitted(fitted, self.problem.loss, self.problem.graph)
         where = np.flatnonzero(self.problem.used)[rows]
         more = {} if self.weights is None else {"sample_weight": self.weights[rows]}
         return float(self.scorer(model, take(self.table, where), self.labels[where], **more))
@@ -112,7 +112,7 @@ class CrossValidatedEstimator(HKLEstimator):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
         """Choose alpha and refit, solve with a proof at that alpha, set the fitted attributes."""
-        settings = self._check_parameters()
+        settings = self._start_fit()
         data = self._read_data(X, y, sample_weight)
         splits = self._splits(X, data, groups)
         began = time.monotonic()
@@ -152,8 +152,8 @@ class CrossValidatedEstimator(HKLEstimator):
                 UserWarning,
                 stacklevel=outside_level(),
             )
-            fitted = Fitted(selected, problem.design)
-        self._set_fitted(selected, fitted, problem.loss, problem.graph)
+            fitted = Fitted(selected, selected, problem.design)
+        self._set_fitted(fitted, problem.loss, problem.graph)
         self._warn(selected)
         self.path_ = Path(path.points, path.end, problem.design, self._respond(problem))
         self.alpha_ = start.lam

@@ -124,10 +124,16 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):  # type: ignor
         """Name of the estimator in messages."""
         return type(self).__name__
 
+    def _start_fit(self) -> SearchSettings:
+        """Drop the model of an earlier fit, check the parameters, return the settings.
+
+        A fit that fails, for whatever reason, must not leave an old model.
+        """
+        self.__dict__.pop("_model", None)
+        return self._check_parameters()
+
     def _check_parameters(self) -> SearchSettings:
         """Raise for invalid parameters, and return the settings of the search."""
-        # A fit that fails must not leave an old model beside new attributes.
-        self.__dict__.pop("_model", None)
         check_choice("search", self.search, ["lookahead", "paper"])
         check_integer("max_kernels", self.max_kernels, 1)
         check_number("tol", self.tol, above=1e-13, below=1.0)
@@ -205,23 +211,19 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):  # type: ignor
             )
         return fitted
 
-    def _set_fitted(
-        self, selected: TermModel, fitted: Fitted, loss: Loss, graph: SearchGraph
-    ) -> None:
+    def _set_fitted(self, fitted: Fitted, loss: Loss, graph: SearchGraph) -> None:
         """Set the fitted attributes.
 
         Parameters
         ----------
-        selected : TermModel
-            The model of the convex problem.
         fitted : Fitted
-            The model that predicts, with its design.
+            The model of the convex problem, and the model that predicts, with its design.
         loss : Loss
             The loss.
         graph : SearchGraph
             The graph that was searched.
         """
-        model = fitted.model
+        selected, model = fitted.selected, fitted.model
         self._selected, self._model, self._design = selected, model, fitted.design
         for name in _DESIGN_ATTRIBUTES:
             self.__dict__.pop(name, None)
@@ -273,14 +275,14 @@ class OneAlphaEstimator(HKLEstimator):
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Search, refit, set the fitted attributes, and warn of problems."""
-        settings = self._check_parameters()
+        settings = self._start_fit()
         problem = self._training_problem(self._read_data(X, y, sample_weight), settings)
         self._check_refit(self.refit, problem)
         selected = self._solve(problem, settings)
-        fitted = Fitted(selected, problem.design)
+        fitted = Fitted(selected, selected, problem.design)
         if self.refit is not None:
             fitted = self._refitted(self.refit, problem, selected)
-        self._set_fitted(selected, fitted, problem.loss, problem.graph)
+        self._set_fitted(fitted, problem.loss, problem.graph)
         self._warn(selected)
         self._warn_of_outliers(problem, selected)
 

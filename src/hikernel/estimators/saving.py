@@ -265,7 +265,7 @@ def estimator_from_state(kind: str, state: object) -> Any:
     if checked["classes"] is not None:
         estimator._labels = Labels(checked["classes"], loss)
         estimator.classes_ = estimator._labels.classes
-    estimator._set_fitted(selected, Fitted(model, design, checked["refit"]), loss, graph)
+    estimator._set_fitted(Fitted(selected, model, design, checked["refit"]), loss, graph)
     for name, value in (checked["choice"] or {}).items():
         setattr(estimator, name, value)
     return estimator

@@ -58,12 +58,14 @@ _ROWS_PER_FEATURE = 3
 
 @dataclass(frozen=True)
 class Fitted:
-    """A model, and the design with which it predicts.
+    """The selected model, the model that predicts, and the design with which it predicts.
 
     Attributes
     ----------
+    selected : TermModel
+        The solution of the convex problem, which selected the terms.
     model : TermModel
-        The model that predicts.
+        The model that predicts: ``selected`` itself without a refit.
     design : Design
         Its bases or kernels; those of a "variables" refit may have a higher degree.
     refit : str or None
@@ -72,6 +74,7 @@ class Fitted:
         Penalty mu of the refit (``ridge``); 0 without one.
     """
 
+    selected: TermModel
     model: TermModel
     design: Design
     refit: str | None = None
@@ -114,11 +117,11 @@ def refit(name: str | None, problem: TrainingProblem, model: TermModel) -> Fitte
         The solution of the convex problem, which selects the terms.
     """
     if name is None:
-        return Fitted(model, problem.design)
+        return Fitted(model, model, problem.design)
     if not refit_is_possible(problem):
         return None
     if model.n_terms == 0:
-        return Fitted(model, problem.design, refit=name)
+        return Fitted(model, model, problem.design, refit=name)
     with one_blas_thread():
         found = REFITS[name](problem, model)
     if found is None:
@@ -284,6 +287,7 @@ def _assembled(
     known = {node: i for i, node in enumerate(model.nodes)}
     position = np.array([known.get(node, -1) for node in nodes])
     return Fitted(
+        model,
         replace(
             model,
             nodes=nodes,
