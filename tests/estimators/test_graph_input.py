@@ -125,7 +125,7 @@ def test_a_fit_on_a_graph_forgets_the_columns_of_another_and_back():
 def test_what_only_columns_have_is_refused_in_a_sentence(tmp_path):
     model = fitted("kernels")
     for call in (model.formula, lambda: model.anova(X), lambda: model.save(tmp_path / "model.hik")):
-        with pytest.raises(ValueError, match="graph of kernels"):
+        with pytest.raises(ValueError, match=r"graph of kernels|graph of its own .* use pickle"):
             call()
     assert not (tmp_path / "model.hik").exists()
     with pytest.raises(ValueError, match="graph"):

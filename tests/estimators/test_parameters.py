@@ -10,7 +10,8 @@ import pytest
 from sklearn.base import clone
 
 from hikernel import HKLClassifier, HKLClassifierCV, HKLRegressor, HKLRegressorCV, hkl_path, load
-from hikernel.engines import ENGINES
+from hikernel.engines import ENGINES, NumpyEngine
+from hikernel.errors import ModelFileError
 
 ESTIMATORS = [HKLRegressor, HKLClassifier, HKLRegressorCV, HKLClassifierCV]
 X = np.random.default_rng(0).uniform(-1.0, 1.0, size=(60, 3))
@@ -80,6 +81,26 @@ def test_engines_are_chosen_by_name(tmp_path):
         assert clone(model).engine == name
         model.save(tmp_path / "model.hik")
         assert load(tmp_path / "model.hik").engine == name
+
+
+def test_a_loaded_model_computes_with_its_engine(tmp_path, monkeypatch):
+    made = []
+
+    class Counting(NumpyEngine):
+        def __init__(self, *arguments):
+            made.append(arguments)
+            super().__init__(*arguments)
+
+    monkeypatch.setitem(ENGINES, "counting", Counting)
+    model = HKLRegressor(0.01, engine="counting").fit(X, Y)
+    model.save(tmp_path / "model.hik")
+    loaded = load(tmp_path / "model.hik")
+    made.clear()
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert len(made) == 2
+    monkeypatch.delitem(ENGINES, "counting")
+    with pytest.raises(ModelFileError, match="engine 'counting' is not in hikernel.engines"):
+        load(tmp_path / "model.hik")
 
 
 @pytest.mark.parametrize("engine", ["nupmy", None, 3, ["numpy"]])

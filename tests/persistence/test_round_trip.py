@@ -17,6 +17,7 @@ from persistence.files import bytes_of, classifier, data, quick, regressor, same
 
 from hikernel import HKLClassifier, HKLClassifierCV, HKLRegressor, HKLRegressorCV
 from hikernel.bases import Gaussian, KernelPCA, LowRankWarning, Polynomial, Spline
+from hikernel.columns import ColumnGrid
 from hikernel.estimators.saving import estimator_from_state, estimator_state, load, save
 from hikernel.losses import REGRESSION, Multinomial
 
@@ -250,6 +251,12 @@ def test_foreign_classes_are_refused(tmp_path):
 def test_generators_are_refused(tmp_path):
     model = quick(HKLRegressor(random_state=np.random.RandomState(0)), *data())
     refused(model, tmp_path, r"random_state.*set_params\(random_state=0\)")
+
+
+def test_graphs_are_refused_also_where_they_are_columns(tmp_path):
+    graph = ColumnGrid(degree=2, max_order=1)
+    model = quick(HKLRegressor(0.01, graph=graph), *data())
+    refused(model, tmp_path, r"graph of its own \(graph=\).*use pickle or joblib")
 
 
 def test_only_our_own_fitted_estimators(tmp_path):

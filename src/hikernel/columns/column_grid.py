@@ -117,7 +117,9 @@ class ColumnGrid:
         _warn_of_lost_columns(matrix, bases, table.names)
         notes = tuple((choice.basis.name, choice.why) for choice in choices)
         grid = self._grid(bases)
-        return ColumnDesign(table, bases, grid, notes, self.owner, self, tuple(choices))
+        return ColumnDesign(
+            table, bases, grid, notes, self.owner, self.engine, self, tuple(choices)
+        )
 
     def _grid(self, bases: Sequence[FittedBasis]) -> Grid:
         weights = geometric_weights([basis.max_level for basis in bases], self.weight_base)
@@ -140,6 +142,8 @@ class ColumnDesign(Design):
         For every column, the name of its basis and the reason for the choice.
     owner : str
         Name of the estimator in error messages and warnings.
+    engine_name : str
+        The engine to compute with, a key of ``ENGINES`` or "auto".
     source : ColumnGrid or None
         The graph source that was fitted; None for a model from a file.
     choices : tuple of BasisChoice
@@ -151,6 +155,7 @@ class ColumnDesign(Design):
     grid: Grid
     notes: tuple[tuple[str, str], ...]
     owner: str = "ColumnGrid"
+    engine_name: str = "auto"
     source: ColumnGrid | None = field(default=None, repr=False, compare=False)
     choices: tuple[BasisChoice, ...] = field(default=(), repr=False, compare=False)
 
@@ -220,7 +225,7 @@ class ColumnDesign(Design):
                 else:
                     yield basis.transform(np.ascontiguousarray(rows[:, m]))[:1]
 
-        make = choose_engine("auto" if self.source is None else self.source.engine)
+        make = choose_engine(self.engine_name)
         return make(widths, levels(), weights, constant)
 
     def predict(self, nodes: Sequence[Node], coef: FloatArray, rows: FloatArray) -> FloatArray:
@@ -329,10 +334,6 @@ class ColumnDesign(Design):
         if self.table.feature_names_in is not None:
             found["feature_names_in_"] = np.array(self.table.feature_names_in, dtype=object)
         return found
-
-    def state(self) -> dict[str, Any]:
-        """Return what is saved to a file: all that predictions and explanations need."""
-        return {"columns": self.table, "bases": self.bases, "notes": self.notes}
 
     def _bases_frame(self) -> pd.DataFrame:
         """Return one row per column of the matrix: column, kind, basis, levels, why."""

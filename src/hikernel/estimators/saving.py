@@ -20,11 +20,11 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.utils.validation import check_is_fitted
 
 from hikernel.bases import Basis, FittedBasis
 from hikernel.checks import outside_level
 from hikernel.columns import ColumnDesign, ColumnTable
+from hikernel.engines import ENGINES
 from hikernel.estimators.classifier import HKLClassifier, Labels
 from hikernel.estimators.cross_validated import HKLClassifierCV, HKLRegressorCV
 from hikernel.estimators.regressor import HKLRegressor
@@ -73,7 +73,7 @@ _FOR_FITS_ALONE = (*_LISTS, "cv", "scoring")
 """Parameters that a file may leave out, because a fitted model no longer needs them."""
 
 _NEVER_KEPT = "graph"
-"""Parameter that is never in a file: models fitted on a graph of kernels cannot be saved."""
+"""Parameter that is never in a file: models with a graph of their own cannot be saved."""
 
 
 def save(estimator: Any, path: str | os.PathLike[str], *, dual_coef: bool = True) -> None:
@@ -94,7 +94,7 @@ def save(estimator: Any, path: str | os.PathLike[str], *, dual_coef: bool = True
     Raises
     ------
     ValueError
-        If the estimator is not fitted, or holds an object that only pickle can store: a
+        If the estimator is not fitted, or holds an object that only pickle can store: a graph, a
         user-defined kernel, basis or loss, or a random generator.
     OSError
         If the path is a folder, its folder does not exist, or it cannot be written to.
@@ -190,19 +190,16 @@ def estimator_state(estimator: Any, *, dual_coef: bool = True) -> dict[str, Any]
             f"Only a fitted {listed} can be saved, got {shown(estimator)}; save the model inside a "
             "pipeline or search by itself, or use pickle or joblib."
         )
-    check_is_fitted(estimator)
-    design = estimator._design.state()
-    if design is None:
-        raise ValueError(
-            "This model was fitted on a graph of kernels, whose functions and matrices a file "
-            "without pickle cannot hold; use pickle or joblib, or keep hull_, coef_ and intercept_."
-        )
+    params = _kept_params(estimator)
+    design = estimator._column_design("save()")
     selected, model = estimator._selected, estimator._model
     if not dual_coef:
         selected = replace(selected, dual_coef=selected.dual_coef[:0].copy())
     state = {
-        "params": _kept_params(estimator),
-        **design,
+        "params": params,
+        "columns": design.table,
+        "bases": design.bases,
+        "notes": design.notes,
         "graph": estimator.graph_,
         "loss": estimator.loss_,
         "selected": selected,
@@ -259,9 +256,8 @@ def estimator_from_state(kind: str, state: object) -> Any:
         model = selected
     else:
         model = replace(model, dual_coef=selected.dual_coef, history=selected.history)
-    design = ColumnDesign(
-        checked["columns"], checked["bases"], graph, checked["notes"], cls.__name__
-    )
+    columns, bases, notes = (checked[name] for name in ("columns", "bases", "notes"))
+    design = ColumnDesign(columns, bases, graph, notes, cls.__name__, estimator.engine)
     if checked["classes"] is not None:
         estimator._labels = Labels(checked["classes"], loss)
         estimator.classes_ = estimator._labels.classes
@@ -334,11 +330,13 @@ def _check_outputs(cls: type[Any], loss: Loss, classes: Any) -> int | None:
 def _kept_params(estimator: Any) -> dict[str, Any]:
     """Return the parameters for a file: arrays as lists, splitters and scorers as defaults."""
     params: dict[str, Any] = estimator.get_params(deep=False)
-    params.pop(_NEVER_KEPT)
+    if params.pop(_NEVER_KEPT) is not None:
+        raise ValueError(
+            "This model has a graph of its own (graph=), which a file without pickle cannot hold; "
+            "use pickle or joblib, or keep hull_, coef_ and intercept_."
+        )
     params["random_state"] = _seed(params["random_state"])
-    for name in _LISTS:
-        if name in params:
-            params[name] = _as_list(params[name])
+    params |= {name: _as_list(params[name]) for name in _LISTS if name in params}
     defaults = type(estimator)().get_params(deep=False)
     for name in _FOR_FITS_ALONE:
         if name in params and not _can_be_kept(name, params[name]):
@@ -356,6 +354,9 @@ def _check_params(cls: type[Any], params: Mapping[str, Any]) -> None:
     for name, value in params.items():
         if not _can_be_kept(name, value):
             raise ContentError(f"the parameter {name} is {shown(value)}")
+    if params["engine"] not in ("auto", *ENGINES):
+        engine = shown(params["engine"])
+        raise ContentError(f"its engine {engine} is not in hikernel.engines.ENGINES; add it there")
 
 
 def _can_be_kept(name: str, value: object) -> bool:

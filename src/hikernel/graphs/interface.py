@@ -182,10 +182,6 @@ class Design(ABC):
         """Return the attributes that a fitted estimator takes from the design, by name."""
         return {}
 
-    def state(self) -> dict[str, Any] | None:
-        """Return what a model file stores of the design; None if only pickle can store it."""
-        return None
-
 
 @dataclass(frozen=True)
 class RicherDesign:
