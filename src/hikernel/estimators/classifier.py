@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
-from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.multiclass import check_classification_targets
 
 from hikernel.engines.protocol import FloatArray
 from hikernel.estimators.estimator import HKLEstimator, OneAlphaEstimator
 from hikernel.estimators.parameters import documented
+from hikernel.estimators.typed_bases import ClassifierMixin
 from hikernel.losses import CLASSIFICATION, LogLoss, Loss, Multinomial, make_loss
 
 __all__ = ["ClassPredictions", "HKLClassifier", "Labels", "keep_classes"]
@@ -139,7 +139,7 @@ def keep_classes(
     return np.sort(np.concatenate([train, test[lost]])), test[~lost]
 
 
-class ClassPredictions(ClassifierMixin, HKLEstimator):  # type: ignore[misc]  # untyped base
+class ClassPredictions(ClassifierMixin, HKLEstimator):
     """Base of the classifiers: predicts labels, probabilities and decision values."""
 
     loss: Any

@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import (
     _check_sample_weight,
     _check_y,
@@ -27,6 +26,7 @@ from hikernel.engines.protocol import FloatArray
 from hikernel.errors import CertificateWarning, ConvergenceWarning
 from hikernel.estimators.explanations import Explanations
 from hikernel.estimators.parameters import OF_COLUMNS, ModelParameters
+from hikernel.estimators.typed_bases import BaseEstimator
 from hikernel.graphs import GraphSource, SearchGraph
 from hikernel.losses import Loss
 from hikernel.search import SearchSettings
@@ -77,7 +77,7 @@ class TrainingData:
     loss: Loss
 
 
-class HKLEstimator(Explanations, ModelParameters, BaseEstimator):  # type: ignore[misc]  # untyped base
+class HKLEstimator(Explanations, ModelParameters, BaseEstimator):
     """Base class of the estimators; subclasses define how y is read."""
 
     _holds_labels = False

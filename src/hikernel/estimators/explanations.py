@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from hikernel.checks import check_integer
-from hikernel.columns import ColumnDesign
+from hikernel.columns import ColumnDesign, ColumnTable
 from hikernel.explain import (
     FunctionalANOVA,
     effects_frame,
@@ -30,6 +31,10 @@ class Explanations:
     """Mixin of methods that explain the model that predicts (after a refit, the refitted model)."""
 
     loss_: Loss
+    columns_: ColumnTable
+    bases_: pd.DataFrame
+    n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
     _model: TermModel
     _design: Design
 

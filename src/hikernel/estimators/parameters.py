@@ -11,9 +11,16 @@ import dataclasses
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypedDict, TypeVar
 
-__all__ = ["OF_COLUMNS", "ChoiceParameters", "ModelParameters", "documented", "same_parameters"]
+__all__ = [
+    "OF_COLUMNS",
+    "ChoiceParameters",
+    "ModelOptions",
+    "ModelParameters",
+    "documented",
+    "same_parameters",
+]
 
 T = TypeVar("T")
 
@@ -49,6 +56,26 @@ class ModelParameters:
     time_budget: float | None = None
     random_state: Any = 0
     verbose: int = 0
+
+
+class ModelOptions(TypedDict, total=False):
+    """The types of ``ModelParameters``, for functions that take them as keyword arguments."""
+
+    graph: Any
+    basis: Any
+    categorical: Any
+    degree: int
+    max_order: int | None
+    weight_base: float
+    root_weight: float
+    engine: str
+    search: str
+    max_kernels: int
+    tol: float
+    certify: str
+    time_budget: float | None
+    random_state: Any
+    verbose: int
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

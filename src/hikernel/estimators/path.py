@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from hikernel.checks import check_integer, check_number
 from hikernel.engines.protocol import FloatArray
 from hikernel.estimators.classifier import Labels
 from hikernel.estimators.estimator import HKLEstimator
-from hikernel.estimators.parameters import documented, same_parameters
+from hikernel.estimators.parameters import ModelOptions, documented, same_parameters
 from hikernel.graphs import Design
 from hikernel.losses import CLASSIFICATION, REGRESSION, Loss, make_loss
 from hikernel.search import SearchSettings
@@ -167,7 +167,7 @@ class _PathParameters(HKLEstimator):
     alphas: Any = None
     n_alphas: int = 30
     eps: float = 1e-5
-    certify: str = field(default="none")
+    certify: str = "none"
 
     @property
     def _owner(self) -> str:
@@ -205,9 +205,20 @@ class _PathParameters(HKLEstimator):
         return Path(path.points, path.end, problem.design, respond)
 
 
+class PathOptions(ModelOptions, total=False):
+    """The types of ``_PathParameters``, for type checkers."""
+
+    loss: Any
+    alphas: Any
+    n_alphas: int
+    eps: float
+
+
 @documented
 @same_parameters(_PathParameters)
-def hkl_path(X: Any, y: Any, *, sample_weight: Any = None, **parameters: Any) -> Path:
+def hkl_path(
+    X: Any, y: Any, *, sample_weight: Any = None, **parameters: Unpack[PathOptions]
+) -> Path:
     """Solve the convex problem of the estimators for a whole path of alphas.
 
     Parameters

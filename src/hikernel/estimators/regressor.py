@@ -6,17 +6,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from numpy.typing import NDArray
-from sklearn.base import RegressorMixin
 
 from hikernel.engines.protocol import FloatArray
 from hikernel.estimators.estimator import HKLEstimator, OneAlphaEstimator
 from hikernel.estimators.parameters import documented
+from hikernel.estimators.typed_bases import RegressorMixin
 from hikernel.losses import REGRESSION, Loss, make_loss
 
 __all__ = ["HKLRegressor", "NumberPredictions"]
 
 
-class NumberPredictions(RegressorMixin, HKLEstimator):  # type: ignore[misc]  # untyped base
+class NumberPredictions(RegressorMixin, HKLEstimator):
     """Base of the regressors: predicts numbers."""
 
     loss: Any

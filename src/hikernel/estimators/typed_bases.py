@@ -1,0 +1,42 @@
+"""The base classes of scikit-learn, with types.
+
+scikit-learn has no type hints. A class that derives from an unknown one accepts every argument and
+has every attribute in the eyes of a type checker, so that it would not see a misspelled parameter.
+For the checker, these classes have the methods that scikit-learn gives to an estimator; at run time
+they are scikit-learn's own.
+"""
+
+# ruff: noqa: D102 (scikit-learn documents these methods)
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+__all__ = ["BaseEstimator", "ClassifierMixin", "RegressorMixin"]
+
+if TYPE_CHECKING:
+
+    class BaseEstimator:
+        """Parameters and metadata requests of an estimator."""
+
+        @classmethod
+        def _get_param_names(cls) -> list[str]: ...
+        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+        def set_params(self, **params: Any) -> Self: ...
+        def get_metadata_routing(self) -> Any: ...
+        def set_fit_request(self, **requests: bool | str | None) -> Self: ...
+        def set_score_request(self, **requests: bool | str | None) -> Self: ...
+        def __sklearn_tags__(self) -> Any: ...
+
+    class ClassifierMixin:
+        """Score of a classifier: the accuracy."""
+
+        def score(self, X: Any, y: Any, sample_weight: Any = None) -> float: ...
+
+    class RegressorMixin:
+        """Score of a regressor: R^2."""
+
+        def score(self, X: Any, y: Any, sample_weight: Any = None) -> float: ...
+
+else:
+    from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
