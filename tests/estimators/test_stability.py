@@ -12,6 +12,7 @@ from sklearn.linear_model import Lasso
 
 import hikernel
 from hikernel import HKLClassifier, HKLRegressor, HKLRegressorCV, stability_selection
+from hikernel.columns import column_grid
 from hikernel.estimators.stability import _pairs
 
 pytestmark = pytest.mark.slow
@@ -69,6 +70,31 @@ def test_frequencies_are_those_of_fits_by_hand():
     assert found.terms.set_index("term")["frequency"].to_dict() == {
         term: count / 4 for term, count in counts.items()
     }
+
+
+def test_the_table_is_read_once_and_the_bases_are_those_of_each_subsample(monkeypatch):
+    """As fits by hand, with categories and missing values that some subsamples do not have."""
+    X, y = data(80, 3)
+    rng = np.random.default_rng(2)
+    table = pd.DataFrame(X, columns=["a", "b", "c"])
+    table["town"] = rng.choice(["Oslo", "Rome", "Bergen", "Paris"], 80, p=[0.5, 0.4, 0.08, 0.02])
+    table.loc[:1, "b"] = np.nan
+    y = y + 2.0 * (table["town"] == "Oslo")
+    counts: dict[str, int] = {}
+    for rows in _pairs(None, np.ones(80), 6, 0.5, 0):
+        terms = set()
+        for alpha in (0.05, 0.01):
+            model = HKLRegressor(alpha, certify="none").fit(table.iloc[rows], y[rows])
+            terms |= set(model.hull_.query("norm > 0 and degree > 0")["term"])
+        for term in terms:
+            counts[term] = counts.get(term, 0) + 1
+    reads = []
+    original = column_grid.read_table
+    monkeypatch.setattr(column_grid, "read_table", lambda X: reads.append(X) or original(X))
+    found = stability_selection(HKLRegressor(), table, y, alphas=[0.05, 0.01], n_subsamples=6)
+    assert len(reads) == 1
+    frequency = found.terms.set_index("term")["frequency"].to_dict()
+    assert frequency == pytest.approx({t: count / 6 for t, count in counts.items()}, abs=1e-12)
 
 
 def test_pairs_share_no_row():

@@ -238,6 +238,11 @@ class TableRows(RowSet):
     def __getitem__(self, rows: Any) -> TableRows:
         return replace(self, matrix=self.matrix[rows], positions=self.positions[rows])
 
+    def alone(self, rows: Any) -> TableRows:
+        """Return some rows as if no others had been read, in the encoding of all rows."""
+        matrix = self.matrix[rows]
+        return TableRows(self.table, matrix, np.arange(len(matrix)), len(matrix))
+
     def column(self, m: int) -> FloatArray:
         """Return column m for all rows that were read, NaN in the rows that are not selected."""
         if len(self) == self.n_read:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -14,10 +14,17 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import check_random_state
 
 from hikernel.checks import check_integer, check_number
-from hikernel.engines.protocol import FloatArray
+from hikernel.columns.table import TableRows
+from hikernel.engines.protocol import FloatArray, Node
 from hikernel.estimators.cross_validated import CrossValidatedEstimator
-from hikernel.estimators.estimator import HKLEstimator, OneAlphaEstimator, check_weights
-from hikernel.graphs import node_name, take, unambiguous
+from hikernel.estimators.estimator import (
+    HKLEstimator,
+    OneAlphaEstimator,
+    TrainingData,
+    check_weights,
+)
+from hikernel.graphs import node_name, unambiguous
+from hikernel.search import SearchSettings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,9 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["StabilitySelection", "stability_selection"]
 
 Rows = NDArray[np.intp]
-NamedNode = tuple[tuple[str, int], ...]
-"""A node with column names in place of positions. The positions of indicators of missing values
-depend on the rows of a subsample."""
+Terms = frozenset[Node]
+"""Terms that are selected on one subsample; columns have the same positions on all of them."""
 
 
 @dataclass(frozen=True)
@@ -69,14 +75,6 @@ class StabilitySelection:
     mean_terms: float
     mean_variables: float
     false_variables: float | None
-
-
-@dataclass(frozen=True)
-class _Found:
-    """Terms that are selected on one subsample, and the variables in them."""
-
-    terms: frozenset[NamedNode]
-    variables: frozenset[str]
 
 
 def stability_selection(
@@ -163,14 +161,16 @@ def stability_selection(
     for alpha in chosen:
         check_number("every alpha", alpha, above=1e-100)
     labels = is_classifier(estimator)
-    plain = _without_extras(estimator)
+    plain = _without_extras(estimator, chosen[0])
+    settings = plain._check_parameters()
     data = plain._read_data(X, y, sample_weight)
     weights = check_weights(len(data.y), sample_weight)  # without class weights
     draws = _pairs(data.y if labels else None, weights, n_subsamples, fraction, random_state)
     jobs = (
-        delayed(_fit)(plain, chosen, take(X, rows), data.y[rows], weights[rows]) for rows in draws
+        delayed(_fit)(plain, settings, chosen, data.rows.alone(rows), data.y[rows], weights[rows])
+        for rows in draws
     )
-    found: list[_Found] = Parallel(n_jobs=n_jobs)(jobs)
+    found: list[Terms] = Parallel(n_jobs=n_jobs)(jobs)
     return _summary(found, data.rows.table.names, threshold, fraction, len(draws[0]))
 
 
@@ -193,11 +193,10 @@ def _check_estimator(estimator: object) -> None:
         )
 
 
-def _without_extras(estimator: OneAlphaEstimator) -> OneAlphaEstimator:
+def _without_extras(estimator: OneAlphaEstimator, alpha: float) -> OneAlphaEstimator:
     """Return a clone that only selects terms: no proof, no refit, no progress bar."""
     out: OneAlphaEstimator = clone(estimator)
-    out.set_params(certify="none", refit=None, verbose=0)
-    return out
+    return out.set_params(alpha=alpha, certify="none", refit=None, verbose=0)
 
 
 def _pairs(
@@ -233,22 +232,29 @@ def _pairs(
 
 
 def _fit(
-    estimator: OneAlphaEstimator, alphas: list[float], X: Any, y: NDArray[Any], weights: FloatArray
-) -> _Found:
+    estimator: OneAlphaEstimator,
+    settings: SearchSettings,
+    alphas: list[float],
+    rows: TableRows,
+    y: NDArray[Any],
+    weights: FloatArray,
+) -> Terms:
     """Return what is selected on the given rows, at any of the alphas."""
-    terms: set[NamedNode] = set()
+    estimator = clone(estimator)  # it keeps the labels of y, and threads share the given one
+    target, weights, loss = estimator._read_target(y, check_weights(len(y), weights))
+    data = TrainingData(estimator._source(), rows, y, target, weights, loss)
+    problem = estimator._training_problem(data, settings)
+    terms: set[Node] = set()
     for alpha in alphas:
-        model: Any = clone(estimator).set_params(alpha=alpha)
-        model.fit(X, y, sample_weight=weights)
-        names = model.columns_.names
-        for node, norm in zip(model.nodes_, model.hull_["norm"], strict=True):
-            if node and norm > 0.0:
-                terms.add(tuple((names[m], level) for m, level in node))
-    return _Found(frozenset(terms), frozenset(name for term in terms for name, _ in term))
+        model = problem.solve(alpha, settings)
+        terms.update(node for node in model.kept().nodes if node)
+        estimator._warn(model)
+        estimator._warn_of_outliers(problem, model)
+    return frozenset(terms)
 
 
 def _summary(
-    found: Sequence[_Found],
+    found: Sequence[Terms],
     names: Sequence[str],
     threshold: float,
     fraction: float,
@@ -258,14 +264,14 @@ def _summary(
     import pandas as pd
 
     n = len(found)
-    counts = Counter(term for one in found for term in one.terms)
-    labels = dict(zip(names, unambiguous(names), strict=True))
-    words = {term: _term_name(term, labels) for term in counts}
+    counts = Counter(term for terms in found for term in terms)
+    labels = unambiguous(names)
+    words = {term: node_name(term, labels) for term in counts}
     shapes = {term: (len(term), sum(level for _, level in term)) for term in counts}
     ordered = sorted(counts, key=lambda term: (-counts[term], shapes[term][::-1], words[term]))
     frequency = np.array([counts[term] / n for term in ordered], dtype=float)
-    hits = Counter(name for one in found for name in one.variables)
-    shares = np.array([hits[name] / n for name in names], dtype=float)
+    hits = Counter(m for terms in found for m in {m for term in terms for m, _ in term})
+    shares = np.array([hits[m] / n for m in range(len(names))], dtype=float)
     q = float(np.sum(shares))
     holds = fraction == 0.5 and threshold > 0.5
     return StabilitySelection(
@@ -288,9 +294,3 @@ def _summary(
         mean_variables=q,
         false_variables=q**2 / ((2.0 * threshold - 1.0) * len(names)) if holds else None,
     )
-
-
-def _term_name(term: NamedNode, labels: Mapping[str, str]) -> str:
-    """Return the name of a term, as in the columns of ``effects`` of an estimator."""
-    node = tuple((m, level) for m, (_, level) in enumerate(term))
-    return node_name(node, [labels.get(name, name) for name, _ in term])
