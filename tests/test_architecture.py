@@ -258,6 +258,10 @@ def test_public_names_are_found_and_others_are_not():
         hikernel.HKLNothing  # noqa: B018
 
 
+def test_modules_are_attributes_after_the_import_alone():
+    assert "numpy" in run("import hikernel; print(hikernel.engines.ENGINES)")
+
+
 def test_the_import_takes_less_than_a_second():
     code = "import time; t = time.perf_counter(); import hikernel; print(time.perf_counter() - t)"
     run(code)  # compiles the byte code
