@@ -7,6 +7,8 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 
+from hikernel.columns import ColumnTable
+
 AGE = [31.0, None, 58.0, 44.0, 19.0]
 ROOMS = [3, 1, None, 2, 3]
 TOWN = ["Oslo", "Bergen", None, "Oslo", "Ålesund"]
@@ -14,6 +16,11 @@ OWNER = [True, False, None, True, False]
 SIZE = ["small", "large", "large", "small", None]
 NAMES = ("age", "rooms", "town", "owner", "size", "plain")
 COLUMNS = dict(zip(NAMES, (AGE, ROOMS, TOWN, OWNER, SIZE, [0.5, 1.5, 2.5, 3.5, 4.5]), strict=True))
+
+
+def fit_table(X, **settings):
+    """The encoding of a table, without the matrix that comes with it."""
+    return ColumnTable.fit_transform(X, **settings)[0]
 
 
 def pandas_plain():

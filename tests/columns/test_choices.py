@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from columns.tables import fit_table
 from scipy.stats import kurtosis, norm, skew
 
 from hikernel import HKLClassifier, HKLRegressor, hkl_path
 from hikernel.bases import AsinhPolynomial, OrthonormalPolynomial, Polynomial, RankPolynomial
-from hikernel.columns import ColumnTable
 from hikernel.columns.choices import choose_bases
 
 N = 1000
@@ -39,7 +39,7 @@ COLUMNS = {
 def auto(x, weights=None, degree=4):
     """The choice for a table of this column alone, and not for the mark of missing values."""
     X = np.asarray(x, dtype=float)[:, None]
-    table = ColumnTable.fit(X)
+    table = fit_table(X)
     weights = np.ones(len(X)) if weights is None else weights
     return choose_bases("auto", degree, table, table.transform(X), weights)[0]
 

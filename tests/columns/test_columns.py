@@ -12,16 +12,24 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from columns.tables import FRAMES, MATRIX, NAMES, TABLES, arrow_chunks, pandas_plain, polars_frame
+from columns.tables import (
+    FRAMES,
+    MATRIX,
+    NAMES,
+    TABLES,
+    arrow_chunks,
+    fit_table,
+    pandas_plain,
+    polars_frame,
+)
 
 from hikernel.bases import Categorical
-from hikernel.columns import ColumnTable
 
 
 @pytest.mark.parametrize("make", TABLES)
 def test_every_form_of_a_table_gives_the_same_matrix(make):
     X = make()
-    table = ColumnTable.fit(X)
+    table = fit_table(X)
     named = make in FRAMES
     names = NAMES if named else tuple(f"x{m}" for m in range(6))
     assert table.names == (*names, *(f"{name} is missing" for name in names[:5]))
@@ -39,14 +47,14 @@ def test_every_form_of_a_table_gives_the_same_matrix(make):
 
 @pytest.mark.parametrize("make", TABLES)
 def test_a_table_may_come_in_another_form_than_in_fit(make):
-    table = ColumnTable.fit(polars_frame())
+    table = fit_table(polars_frame())
     np.testing.assert_array_equal(table.transform(make()), MATRIX)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int8, np.uint64, np.longdouble])
 def test_arrays_of_numbers_are_numbers(dtype):
     X = np.arange(12).reshape(4, 3).astype(dtype)
-    table = ColumnTable.fit(X)
+    table = fit_table(X)
     assert table.kinds == ("number",) * 3
     assert table.categories == (None,) * 3
     np.testing.assert_array_equal(table.transform(X), X.astype(np.float64))
@@ -54,26 +62,26 @@ def test_arrays_of_numbers_are_numbers(dtype):
 
 def test_an_array_of_floats_is_not_copied():
     X = np.random.default_rng(0).normal(size=(10, 2))
-    assert ColumnTable.fit(X).transform(X) is X
+    assert fit_table(X).transform(X) is X
 
 
 def test_values_whose_sum_overflows_are_finite():
     X = np.full((4, 2), 1e308)
-    np.testing.assert_array_equal(ColumnTable.fit(X).transform(X), X)
+    np.testing.assert_array_equal(fit_table(X).transform(X), X)
 
 
 def test_arrays_of_booleans_and_text():
     X = np.array([[True, False], [True, True]])
-    assert ColumnTable.fit(X).kinds == ("boolean", "boolean")
-    np.testing.assert_array_equal(ColumnTable.fit(X).transform(X), X.astype(float))
+    assert fit_table(X).kinds == ("boolean", "boolean")
+    np.testing.assert_array_equal(fit_table(X).transform(X), X.astype(float))
     X = np.array([["b", "1"], ["a", "2"]])
-    table = ColumnTable.fit(X)
+    table = fit_table(X)
     assert table.categories == (("a", "b"), ("1", "2"))
     np.testing.assert_array_equal(table.transform(X), [[1.0, 0.0], [0.0, 1.0]])
 
 
 def test_mixed_lists_keep_their_numbers():
-    table = ColumnTable.fit([[1, "a"], [2.5, "b"]])
+    table = fit_table([[1, "a"], [2.5, "b"]])
     assert table.kinds == ("number", "category")
     np.testing.assert_array_equal(table.transform([[7, "b"]]), [[7.0, 1.0]])
 
@@ -96,19 +104,19 @@ def test_decimals_and_other_floats(column):
         X = pa.table({"price": column})
     else:
         X = pd.DataFrame({"price": column})
-    table = ColumnTable.fit(X)
+    table = fit_table(X)
     assert table.kinds == ("number", "boolean")
     np.testing.assert_array_equal(table.transform(X)[:, 0], [1.5, np.nan, 2.25])
 
 
 def test_128_bit_integers():
     X = pl.DataFrame({"big": pl.Series([1, None, 2**100], dtype=pl.Int128)})
-    np.testing.assert_array_equal(ColumnTable.fit(X).transform(X)[:, 0], [1.0, np.nan, 2.0**100])
+    np.testing.assert_array_equal(fit_table(X).transform(X)[:, 0], [1.0, np.nan, 2.0**100])
 
 
 @pytest.mark.parametrize("key", ["rooms", 1, np.int64(1)])
 def test_named_columns_of_numbers_become_categories(key):
-    table = ColumnTable.fit(pandas_plain(), categorical=[key])
+    table = fit_table(pandas_plain(), categorical=[key])
     assert table.kinds[1] == "category"
     # A missing value has made these floats; they are shown as what they were.
     assert [(type(value), value) for value in table.categories[1]] == [(int, 1), (int, 2), (int, 3)]
@@ -130,19 +138,19 @@ def test_named_columns_of_numbers_become_categories(key):
     ids=lambda mask: type(mask).__name__,
 )
 def test_a_mask_names_columns(mask):
-    table = ColumnTable.fit(np.array([[1, 5, 2], [2, 3, 4]]), categorical=mask)
+    table = fit_table(np.array([[1, 5, 2], [2, 3, 4]]), categorical=mask)
     assert table.kinds == ("number", "category", "number")
     assert table.categories == (None, (3, 5), None)
 
 
 def test_a_mask_without_a_column_names_none():
-    assert ColumnTable.fit([[1.0], [2.0]], categorical=[False]).kinds == ("number",)
-    assert ColumnTable.fit([[1.0], [2.0]], categorical=[True]).kinds == ("category",)
+    assert fit_table([[1.0], [2.0]], categorical=[False]).kinds == ("number",)
+    assert fit_table([[1.0], [2.0]], categorical=[True]).kinds == ("category",)
 
 
 def test_named_columns_of_an_array_and_all_kinds_of_values():
     X = np.array([[2.5, True, "b", 1], [-1.0, False, "a", "1"]], dtype=object)
-    table = ColumnTable.fit(X, categorical=[0, "x1", "x2", 3])
+    table = fit_table(X, categorical=[0, "x1", "x2", 3])
     assert table.categories == ((-1, 2.5), (False, True), ("a", "b"), (1, "1"))
     assert type(table.categories[1][0]) is bool
     np.testing.assert_array_equal(table.transform(X), [[1, 1, 1, 0], [0, 0, 0, 1]])
@@ -152,7 +160,7 @@ def test_intervals_and_dates_are_categories_by_their_text():
     cut = pd.cut([0.0, 1.0, 2.0, 3.0], [-1.0, 1.5, 3.5])
     days = pd.to_datetime(["2020-01-02", "2020-01-01", None, "2020-01-01"])
     X = pd.DataFrame({"cut": cut, "day": days})
-    table = ColumnTable.fit(X, categorical=["day"])
+    table = fit_table(X, categorical=["day"])
     assert table.categories[0] == ("(-1.0, 1.5]", "(1.5, 3.5]")
     assert [value[:10] for value in table.categories[1]] == ["2020-01-01", "2020-01-02"]
     expected = [[0, 1, 0], [0, 0, 0], [1, np.nan, 1], [1, 0, 0]]
@@ -160,7 +168,7 @@ def test_intervals_and_dates_are_categories_by_their_text():
 
 
 def test_unseen_categories_are_minus_one_and_contribute_zero():
-    table = ColumnTable.fit(pl.DataFrame({"town": ["b", "a", "b", "c"]}))
+    table = fit_table(pl.DataFrame({"town": ["b", "a", "b", "c"]}))
     codes = table.transform(pl.DataFrame({"town": ["z", None, "c", ""]}))[:, 0]
     np.testing.assert_array_equal(codes, [-1.0, np.nan, 2.0, -1.0])
     basis = Categorical().fit(table.transform(pl.DataFrame({"town": ["b", "a", "b", "c"]}))[:, 0])
@@ -173,19 +181,19 @@ def test_arrow_dictionaries_keep_their_nulls():
     # pyarrow's to_numpy gives the last category here, and narwhals uses it.
     X = arrow_chunks().select(["size"])
     np.testing.assert_array_equal(
-        ColumnTable.fit(X).transform(X), [[1, 0], [0, 0], [0, 0], [1, 0], [np.nan, 1]]
+        fit_table(X).transform(X), [[1, 0], [0, 0], [0, 0], [1, 0], [np.nan, 1]]
     )
 
 
 def test_missing_values_only_in_new_rows_have_no_indicator():
-    table = ColumnTable.fit(pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}))
+    table = fit_table(pd.DataFrame({"a": [1.0, 2.0], "b": ["x", "y"]}))
     assert table.names == ("a", "b")
     new = table.transform(pd.DataFrame({"a": [np.nan], "b": [None]}))
     np.testing.assert_array_equal(new, [[np.nan, np.nan]])
 
 
 def test_missing_values_only_in_fit():
-    table = ColumnTable.fit(np.array([[1.0, np.nan], [2.0, 3.0]]))
+    table = fit_table(np.array([[1.0, np.nan], [2.0, 3.0]]))
     assert table.names == ("x0", "x1", "x1 is missing")
     np.testing.assert_array_equal(table.transform([[5.0, 6.0]]), [[5.0, 6.0, 0.0]])
 
@@ -202,7 +210,7 @@ def test_missing_values_only_in_fit():
     ids=["floats", "objects", "polars", "pyarrow", "array"],
 )
 def test_a_column_without_a_value_is_constant(X):
-    table = ColumnTable.fit(X)
+    table = fit_table(X)
     assert len(table.names) == 2
     matrix = table.transform(X)
     np.testing.assert_array_equal(matrix, [[np.nan, 1.0], [np.nan, 2.0]])
@@ -210,7 +218,7 @@ def test_a_column_without_a_value_is_constant(X):
 
 
 def test_a_column_of_no_known_type_takes_any_value_later():
-    table = ColumnTable.fit(pl.DataFrame({"a": [None, None], "b": [1.0, 2.0]}))
+    table = fit_table(pl.DataFrame({"a": [None, None], "b": [1.0, 2.0]}))
     assert table.categories == ((), None)
     np.testing.assert_array_equal(table.transform([["text", 3.0]]), [[-1.0, 3.0]])
     np.testing.assert_array_equal(table.transform([[7.0, 3.0]]), [[-1.0, 3.0]])
@@ -218,26 +226,26 @@ def test_a_column_of_no_known_type_takes_any_value_later():
 
 def test_names_of_indicators_are_not_taken_twice():
     X = pd.DataFrame({"a": [1.0, None], "a is missing": [0.0, 1.0]})
-    assert ColumnTable.fit(X).names == ("a", "a is missing", "a is missing (2)")
+    assert fit_table(X).names == ("a", "a is missing", "a is missing (2)")
 
 
 def test_frames_without_string_names_have_none():
     X = pd.DataFrame(np.eye(2))
-    table = ColumnTable.fit(X)
+    table = fit_table(X)
     assert table.feature_names_in is None
     assert table.names == ("x0", "x1")
     np.testing.assert_array_equal(table.transform(np.eye(2)), np.eye(2))
 
 
 def test_booleans_may_come_as_zero_and_one():
-    table = ColumnTable.fit(pd.DataFrame({"a": [True, False]}))
+    table = fit_table(pd.DataFrame({"a": [True, False]}))
     np.testing.assert_array_equal(table.transform([[0], [1.0]]), [[0.0], [1.0]])
-    numbers = ColumnTable.fit([[0.0], [2.0]])
+    numbers = fit_table([[0.0], [2.0]])
     np.testing.assert_array_equal(numbers.transform([[True]]), [[1.0]])
 
 
 def test_the_table_is_plain_frozen_data():
-    table = ColumnTable.fit(pandas_plain(), categorical=["rooms"])
+    table = fit_table(pandas_plain(), categorical=["rooms"])
     with pytest.raises(dataclasses.FrozenInstanceError):
         table.names = ()
     copy = pickle.loads(pickle.dumps(table))

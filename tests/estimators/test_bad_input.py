@@ -357,7 +357,7 @@ def test_verbose_that_is_right(verbose):
 def test_a_parameter_that_is_refused_leaves_no_old_model(cls, wrong):
     quick = {"n_alphas": 2, "cv": 2} if cls.__name__.endswith("CV") else {}
     model = cls(certify="none", **quick).fit(X, Y > 0 if "Classifier" in cls.__name__ else Y)
-    with pytest.raises(ValueError, match="nope|-1"):
+    with pytest.raises(ValueError, match=r"nope|-1"):
         model.set_params(**wrong).fit(X, Y)
     with pytest.raises(NotFittedError):
         model.predict(X)

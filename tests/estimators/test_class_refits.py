@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from oracles.formulas import WrittenFormula
 from sklearn.datasets import load_iris, load_wine
 
 import hikernel
 from hikernel import HKLClassifier, HKLClassifierCV
-from hikernel.explain import formula_terms
 
 pytestmark = pytest.mark.slow
 
@@ -23,7 +23,7 @@ def check(model, X, path):
     effects = model.effects(X)
     for k, label in enumerate(model.classes_):
         np.testing.assert_allclose(effects[str(label)].sum(axis=1), f[:, k], atol=1e-9)
-    written = formula_terms(model._model, model._design)
+    written = WrittenFormula(model._model, model._design)
     np.testing.assert_allclose(written.evaluate(X), f, atol=1e-6 * np.abs(f).max())
     assert all(f"f[{label}] =" in model.formula() for label in model.classes_)
     model.save(path / "model.hik")

@@ -99,7 +99,7 @@ def test_a_loaded_model_computes_with_its_engine(tmp_path, monkeypatch):
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     assert len(made) == 2
     monkeypatch.delitem(ENGINES, "counting")
-    with pytest.raises(ModelFileError, match="engine 'counting' is not in hikernel.engines"):
+    with pytest.raises(ModelFileError, match=r"engine 'counting' is not in hikernel\.engines"):
         load(tmp_path / "model.hik")
 
 

@@ -8,12 +8,13 @@ import pytest
 from explain.cases import BASES, BUMPS, POLYNOMIAL, fitted, make_model
 from explain.reader import evaluate_text
 from oracles.designs import design_of
+from oracles.formulas import WrittenFormula
 
 from hikernel import HKLClassifier, HKLRegressor
 from hikernel.bases import AsinhPolynomial, Gaussian, OrthonormalPolynomial, Polynomial
 from hikernel.bases.categorical import Categorical
 from hikernel.columns import ColumnGrid
-from hikernel.explain import formula, formula_terms
+from hikernel.explain import formula
 
 NAMES = ["age", "year of birth", "dose (mg)"]
 every_basis = pytest.mark.parametrize(
@@ -25,7 +26,7 @@ every_basis = pytest.mark.parametrize(
 @pytest.mark.parametrize("n_outputs", [None, 3])
 def test_the_numbers_reproduce_the_prediction(bases, n_outputs):
     X, _, design, model = fitted(bases, n_outputs=n_outputs, names=NAMES)
-    terms = formula_terms(model, design)
+    terms = WrittenFormula(model, design)
     f = model.predict(design, X)
     np.testing.assert_allclose(terms.evaluate(X), f, rtol=0, atol=1e-12 * np.abs(f).max())
     new = X + 0.3 * X.std(axis=0)
@@ -38,7 +39,7 @@ def test_the_numbers_reproduce_the_prediction(bases, n_outputs):
 @pytest.mark.parametrize("digits", [15, 8, 5])
 def test_the_text_reproduces_the_prediction(name, digits):
     X, _, design, model = fitted(BASES[name], names=NAMES)
-    terms = formula_terms(model, design)
+    terms = WrittenFormula(model, design)
     assert terms.exact
     text = formula(model, design, digits)
     f = model.predict(design, X)
@@ -62,7 +63,7 @@ def test_far_outside_the_numbers_are_those_of_the_ends(name):
     f = model.predict(design, ends)
     for far in (ends + 1e-3 * signs, 1e6 * signs + ends, 1e300 * signs):
         np.testing.assert_array_equal(model.predict(design, far), f)
-        ours = formula_terms(model, design).evaluate(far)
+        ours = WrittenFormula(model, design).evaluate(far)
         np.testing.assert_allclose(ours, f, rtol=0, atol=1e-12 * np.abs(f).max())
 
 
@@ -152,7 +153,7 @@ def test_symmetric_columns_have_no_odd_powers():
     X = np.column_stack([x, x])
     design = design_of(X, [OrthonormalPolynomial(4)] * 2)
     model = make_model(design, [((0, 2),), ((1, 4),)])
-    powers = {f.power for product in formula_terms(model, design).products for f in product}
+    powers = {f.power for product in WrittenFormula(model, design).products for f in product}
     assert powers == {2, 4}
 
 
@@ -165,7 +166,7 @@ def test_wild_values(degree, wild):
     top = design.grid.max_level(0)
     model = make_model(design, [((0, j),) for j in range(1, top + 1)] + [((0, top), (1, 1))])
     f = model.predict(design, X)
-    terms = formula_terms(model, design)
+    terms = WrittenFormula(model, design)
     # A sum of powers would lose all digits from degree 4 on with the wildest value.
     assert terms.cancellation(X) < 1e7
     assert terms.exact == (wild == 5.0 or degree == 1 or (degree, wild) == (2, 1e4))
@@ -183,7 +184,7 @@ def test_other_levels_are_named_and_explained():
     assert "z(year of birth)*z(dose (mg))^2" in text
     assert "h1: the term age, 4 columns with coefficients of norm one" in text
     assert "(of the basis Indicators; smooth part of a cubic spline)" in text
-    assert not formula_terms(make_model(design, nodes), design).exact
+    assert not WrittenFormula(make_model(design, nodes), design).exact
 
 
 def test_single_levels_of_kernels_are_named():

@@ -6,10 +6,11 @@ import pytest
 from explain.cases import BASES, fitted, make_model
 from explain.reader import evaluate_text
 from oracles.designs import design_of
+from oracles.formulas import WrittenFormula
 
 from hikernel.bases import OrthonormalPolynomial, RankPolynomial
 from hikernel.columns import ColumnGrid
-from hikernel.explain import formula, formula_terms
+from hikernel.explain import formula
 
 NAMES = ["age", "flag (0/1)", "town"]
 TOWNS = {2: {0.0: "Bergen", 1.0: "Oslo", 2.0: "Vik"}}
@@ -39,14 +40,14 @@ def test_columns_of_two_values_are_written_out():
     X = np.column_stack([[0.0, 0.0, 0.0, 1.0, 1.0], [3.0, 3.0, 3.0, 3.0, -5.0]])
     design = design_of(X, [RankPolynomial(1), RankPolynomial(4)], names=["flag", "side"])
     model = make_model(design, [((0, 1),), ((1, 1),), ((0, 1), (1, 1))])
-    assert formula_terms(model, design).exact
+    assert WrittenFormula(model, design).exact
     text = formula(model, design, 15)
     assert "z(flag) = (flag - 0.4) / 0.489897948556636, 0 <= flag <= 1\n" in text
     assert ", -5 <= side <= 3\n" in text
     new = np.vstack([X, [[0.3, 1.0], [-7.0, 1e300], [1e300, -1e300]]])
     f = model.predict(design, new)
     np.testing.assert_allclose(evaluate_text(text, new, ["flag", "side"])["f"], f, atol=1e-12)
-    np.testing.assert_allclose(formula_terms(model, design).evaluate(new), f, atol=1e-13)
+    np.testing.assert_allclose(WrittenFormula(model, design).evaluate(new), f, atol=1e-13)
 
 
 def test_functions_of_the_rank_with_few_knots_are_told_in_full():
@@ -99,7 +100,7 @@ def test_categories_times_other_levels_are_tables(n_outputs):
 def test_missing_values_in_the_text(n_outputs):
     X, design, model = mixed(missing=True, n_outputs=n_outputs)
     f = model.predict(design, X)
-    terms = formula_terms(model, design)
+    terms = WrittenFormula(model, design)
     np.testing.assert_allclose(terms.evaluate(X), f, rtol=0, atol=1e-12 * np.abs(f).max())
     text = terms.text(15)
     ours = np.column_stack(list(evaluate_text(text, X, NAMES, TOWNS).values()))
@@ -118,7 +119,7 @@ def test_legend_of_a_level_that_may_be_missing():
         "  p1(age) = z(age), and 0 where age is missing",
         "  p2(age) = -1.41 + 1.41*z(age)^2, and 0 where age is missing",
     ]
-    assert formula_terms(model, design).exact
+    assert WrittenFormula(model, design).exact
 
 
 @pytest.mark.parametrize("name", ["orthonormal", "mixed", "mixed with asinh", "gaussian-cut"])
@@ -127,6 +128,6 @@ def test_values_missing_where_none_was_expected(name):
     X = X.copy()
     X[::3, 0] = X[::4, 1] = X[1::5, 2] = np.nan
     f = model.predict(design, X)
-    terms = formula_terms(model, design)
+    terms = WrittenFormula(model, design)
     np.testing.assert_allclose(terms.evaluate(X), f, rtol=0, atol=1e-11 * np.abs(f).max())
     assert np.isfinite(terms.cancellation(X))

@@ -28,7 +28,7 @@ __all__ = ["ColumnTable", "TableRows"]
 
 @dataclass(frozen=True)
 class ColumnTable:
-    """The encoding of a table, found by ``fit``: plain data that can be saved without pickle.
+    """The encoding of a table, found in ``fit``: plain data that can be saved without pickle.
 
     The matrix has the columns of the table in their order. After them comes one column of zeros
     and ones, "<name> is missing", for every column with some, but not all, values missing in
@@ -68,10 +68,10 @@ class ColumnTable:
     --------
     >>> import pandas as pd
     >>> X = pd.DataFrame({"age": [31.0, None, 58.0], "town": ["Oslo", "Bergen", "Oslo"]})
-    >>> table = ColumnTable.fit(X)
+    >>> table, matrix = ColumnTable.fit_transform(X)
     >>> table.names
     ('age', 'town', 'age is missing')
-    >>> table.transform(X)
+    >>> matrix
     array([[31.,  1.,  0.],
            [nan,  0.,  1.],
            [58.,  1.,  0.]])
@@ -83,11 +83,6 @@ class ColumnTable:
     n_features_in: int
     feature_names_in: tuple[str, ...] | None
     indicators: tuple[int, ...]
-
-    @classmethod
-    def fit(cls, X: Any, *, categorical: Iterable[str | int] | None = None) -> ColumnTable:
-        """Find the kinds, categories and missing values of a table; see ``fit_transform``."""
-        return cls.fit_transform(X, categorical=categorical)[0]
 
     @classmethod
     def fit_transform(
@@ -149,8 +144,8 @@ class ColumnTable:
         Parameters
         ----------
         X : array_like of shape (n, n_features_in), or data frame
-            The same columns in the same order, in any of the forms that ``fit`` takes. Names are
-            compared if both tables have them.
+            The same columns in the same order, in any of the forms that ``fit_transform`` takes.
+            Names are compared if both tables have them.
 
         Returns
         -------
@@ -160,8 +155,8 @@ class ColumnTable:
         Raises
         ------
         TypeError, ValueError
-            As ``fit``, and for columns that differ from those of ``fit``, and for text in a column
-            of numbers.
+            As ``fit_transform``, and for columns that differ from those of ``fit``, and for text in
+            a column of numbers.
         """
         raw = X if isinstance(X, RawTable) else read_table(X)
         self._check_columns(raw)

@@ -1,6 +1,6 @@
 """The fitted function as text: monomials for levels that are polynomials, else named functions.
 
-`FormulaTerms` holds the numbers in full precision and evaluates them; the text rounds them.
+`FormulaTerms` holds the numbers in full precision; the text rounds them.
 """
 
 from __future__ import annotations
@@ -40,105 +40,17 @@ class FormulaTerms:
         Coefficients of the terms with several feature columns, which are not expanded.
     single : bool
         Whether the model has one output, so that values have shape (n,) and not (n, k).
-    model : TermModel
-        The model that was expanded.
     """
 
     design: ColumnDesign
     products: dict[Factors, FloatArray]
     wide: dict[Node, FloatArray]
     single: bool
-    model: TermModel
-
-    @property
-    def missing(self) -> frozenset[int]:
-        """Variables with missing values in ``fit``; their levels are not expanded into powers."""
-        return frozenset(self.design.table.indicators)
-
-    @property
-    def exact(self) -> bool:
-        """Whether the formula and its legend write out all functions, as polynomials."""
-        return not self.wide and all(
-            isinstance(factor, PowerFactor)
-            or self.design.bases[factor.variable].level_polynomial(factor.level) is not None
-            for factor in self._all_factors()
-        )
 
     @property
     def n_outputs(self) -> int:
         """Number k of outputs."""
         return len(self.products[()])
-
-    def evaluate(self, X: FloatArray) -> FloatArray:
-        """Return f at the rows of X from the numbers of the formula.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, p)
-            Rows, all processed at once. NaN is a missing value, at which all levels of its
-            variable are zero. The formula states this for the variables in ``missing``. For
-            variables that are expanded into powers it cannot (the constants of their polynomials
-            would have to vanish too), so rows with NaN there are evaluated by ``model``.
-
-        Returns
-        -------
-        ndarray of shape (n,) or (n, k)
-            Equal to ``model.predict`` up to rounding errors, enlarged by ``cancellation(X)``.
-        """
-        out = np.zeros((len(X), self.n_outputs))
-        complete = self._complete(X)
-        if np.any(complete):
-            rows = X[complete]
-            out[complete] = self._sum_products(rows, absolute=False) + self._wide_effects(rows)
-        if not np.all(complete):
-            out[~complete] = self.model.predict(self.design, X[~complete]).reshape(
-                -1, self.n_outputs
-            )
-        return out[:, 0] if self.single else out
-
-    def cancellation(self, X: FloatArray) -> float:
-        """Return max_x sum_P |coefs[P] P(x)| / max_x |f(x)| over the rows of X, shape (n, p).
-
-        Its decimal logarithm is the number of digits that are lost to cancellation on these rows,
-        both in the rounded text and in floating point. One or two digits are usual. Levels that
-        would lose more than six (polynomials of high degree in columns with extreme values) are
-        named and not expanded. Rows with a missing value in a variable that is expanded into
-        powers do not count.
-        """
-        X = X[self._complete(X)]
-        size = np.max(self._sum_products(X, absolute=True), initial=0.0)
-        largest = np.max(np.abs(self.evaluate(X)), initial=0.0)
-        return float(size / largest) if largest > 0.0 else 1.0
-
-    def _complete(self, X: FloatArray) -> np.ndarray:
-        """Return a mask of the rows without a missing value in variables expanded into powers."""
-        powers = {f.variable for f in self._all_factors() if isinstance(f, PowerFactor)}
-        return np.asarray(~np.any(np.isnan(X[:, sorted(powers)]), axis=1))
-
-    def _all_factors(self) -> set[PowerFactor | LevelFactor]:
-        return {factor for product in self.products for factor in product}
-
-    def _sum_products(self, X: FloatArray, absolute: bool) -> FloatArray:
-        """Return sum_P coefs[P] P(x), or the sum of the magnitudes, shape (n, k)."""
-        out = np.zeros((len(X), self.n_outputs))
-        values: dict[PowerFactor | LevelFactor, FloatArray] = {}
-        for product, coefs in self.products.items():
-            column = np.ones(len(X))
-            for factor in product:
-                if factor not in values:
-                    values[factor] = factor.evaluate(self.design, X)
-                column = column * values[factor]
-            part = np.outer(column, coefs)
-            out += np.abs(part) if absolute else part
-        return out
-
-    def _wide_effects(self, X: FloatArray) -> FloatArray:
-        """Return the sum of the terms with several feature columns, shape (n, k)."""
-        if not self.wide:
-            return np.zeros((len(X), self.n_outputs))
-        variables = {m for node in self.wide for m, _ in node}
-        engine = self.design.engine(X, np.ones(len(X)), variables)
-        return engine.apply(list(self.wide), np.concatenate(list(self.wide.values())))
 
     def text(self, digits: int = 4, outputs: Sequence[object] | None = None) -> str:
         """Return the formula as text; see `formula`."""
@@ -222,7 +134,7 @@ def formula_terms(model: TermModel, design: ColumnDesign) -> FormulaTerms:
             coefs = block[0] * math.prod(number for _, number in combination)
             products[factors] = products.get(factors, np.zeros(n_outputs)) + coefs
     single = model.coef.ndim == 1
-    return FormulaTerms(design, products, wide, single, model)
+    return FormulaTerms(design, products, wide, single)
 
 
 def formula(
@@ -255,7 +167,7 @@ def formula(
         of values for functions of the rank and of a category. A function of a category with
         several feature columns is scaled to norm one, and its norm is the coefficient. Other terms
         with several feature columns are only named. `formula_terms` has all numbers in full
-        precision, and tells how many digits are lost in the powers.
+        precision.
 
     Examples
     --------

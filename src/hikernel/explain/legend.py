@@ -55,10 +55,6 @@ class PowerFactor:
         """Sort key that gives the order of factors in a formula."""
         return (self.variable, 0, self.power)
 
-    def evaluate(self, design: ColumnDesign, X: FloatArray) -> FloatArray:
-        """Return the factor at the rows of X, shape (n,)."""
-        return np.asarray(design.bases[self.variable].argument(X[:, self.variable]) ** self.power)
-
 
 @dataclass(frozen=True)
 class LevelFactor:
@@ -71,11 +67,6 @@ class LevelFactor:
     def key(self) -> tuple[int, int, int]:
         """Sort key that gives the order of factors in a formula."""
         return (self.variable, 1, self.level)
-
-    def evaluate(self, design: ColumnDesign, X: FloatArray) -> FloatArray:
-        """Return the factor at the rows of X, shape (n,)."""
-        x = np.ascontiguousarray(X[:, self.variable])
-        return design.bases[self.variable].transform(x)[self.level][:, 0]
 
 
 class NameBook:
