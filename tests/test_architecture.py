@@ -41,7 +41,7 @@ MOST_FILES = 35
 MOST_LINES = 400
 MOST_BRANCHES = 4
 
-MODULE = re.compile(r"hikernel(\.\w+)+")
+MODULE = re.compile(r"hikernel(?=[.:])[\w.]*")
 BY_NAME = {"import_module", "__import__", "find_spec", "resolve_name"}
 # They load their own public names when they are first used, and nothing else.
 LAZY = {PACKAGE / "__init__.py", PACKAGE / "experiments" / "__init__.py"}
@@ -55,24 +55,36 @@ def layer_of(path):
     return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
 
 
+def name_of(node):
+    return getattr(node, "id", getattr(node, "attr", None))
+
+
 def imported_names(tree, path):
-    """Every module of the package that a file names: in statements, and in strings of their own."""
-    for node in ast.walk(tree):
+    """Every module that a file names: in statements, calls, and strings but docstrings."""
+    nodes = list(ast.walk(tree))
+    docstrings = {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+    called = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    for node in nodes:
+        where = f"{path}:{getattr(node, 'lineno', 0)}"
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            assert node.level == 0, f"{path}: relative import"
-            assert node.module != "hikernel", f"{path} imports the top of the package"
+            assert node.level == 0, f"{where}: relative import"
             yield node.module
+            renamed = {alias.name for alias in node.names if alias.asname}
+            assert not renamed & BY_NAME, f"{where} gives another name to {renamed & BY_NAME}"
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            if MODULE.fullmatch(node.value):
-                yield node.value
-        elif isinstance(node, ast.Call):
-            called = getattr(node.func, "id", getattr(node.func, "attr", None))
-            constant = node.args and isinstance(node.args[0], ast.Constant)
-            assert called not in BY_NAME or constant or path in LAZY, (
-                f"{path}:{node.lineno} imports something by a name that is made up on the way"
-            )
+            assert node.value not in BY_NAME, f"{where} looks up {node.value}"
+            if id(node) not in docstrings and MODULE.match(node.value):
+                yield MODULE.match(node.value)[0].rstrip(".")
+        elif isinstance(node, ast.Name | ast.Attribute):
+            handed_on = name_of(node) in BY_NAME and id(node) not in called
+            assert not handed_on, f"{where} hands {name_of(node)} on"
+        elif isinstance(node, ast.Call) and name_of(node.func) in BY_NAME and path not in LAZY:
+            given = getattr(node.args[0] if node.args else None, "value", None)
+            assert isinstance(given, str), f"{where} makes up the name of what it imports"
+            assert not given.startswith("."), f"{where}: relative import"
+            yield given
 
 
 def imported_layers(source, path):
@@ -108,6 +120,14 @@ def test_imports_only_go_down(path):
         "import_module('hikernel.' + name)",
         "importlib.import_module(f'hikernel.{name}')",
         "__import__(name)",
+        "import_module('hikernel')",
+        "import_module('..estimators', 'hikernel.selection')",
+        "from importlib import import_module as get\nget(name)",
+        "get = importlib.import_module\nget(name)",
+        "get = getattr(importlib, 'import_module')",
+        "COMMAND = 'hikernel.cli:main'",
+        "COMMAND = 'hikernel:load'",
+        "TEXT = 'hikernel.estimators.saving, and more'",
         "from hikernel import load",
         "from . import training",
         "import hikernel",
