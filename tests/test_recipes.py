@@ -85,7 +85,7 @@ def test_there_is_a_recipe_for_everything_one_can_add():
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", list(FITS))
 def test_the_recipe_works_to_the_letter(kind, tmp_path):
-    for name in ("src", "tests", "docs", "pyproject.toml"):
+    for name in ("src", "tests", "docs", "README.md", "pyproject.toml"):
         source = ROOT / name
         copy = shutil.copytree if source.is_dir() else shutil.copy
         copy(source, tmp_path / name)
@@ -108,5 +108,13 @@ y = X[:, 0] + X[:, 1] * X[:, 2]
 model = {FITS[kind]}
 assert model.certificate_.certified and model.score(X, y) > 0.3
 """
+    if kind != "graph":
+        # A level that the legend does not know is said to be "of the basis" of that name.
+        fit += "assert 'of the basis' not in model.formula(), model.formula()\n"
     run([sys.executable, "-W", "error", "-c", fit], tmp_path)
+    if kind in ("basis", "loss"):
+        quoted = re.search(rf'{kind}=(".*?")', FITS[kind]).group(1)
+        show = "import hikernel; print(hikernel.HKLRegressor.__doc__)"
+        assert quoted in run([sys.executable, "-c", show], tmp_path)
+        assert quoted in (tmp_path / "README.md").read_text()
     assert any(name.startswith("src/") for name in files)

@@ -126,8 +126,8 @@ DESCRIPTIONS: dict[str, str] = {
     asinh x) if it is skewed or heavy-tailed, "rank" (bounded polynomials of the rank) if it is
     mostly one value, has very heavy tails, or has only two values. These three are constant
     outside the range of the training data. Other names are "polynomial", "hermite", "gaussian",
-    "kernel_pca", "anova", "spline" and "categorical" (one block of centred indicators). Also
-    possible are an object from :mod:`hikernel.bases`, and a mapping from column names or
+    "kernel_pca", "anova", "spline" and "categorical" (one block of centred indicators).
+    Also possible are an object from :mod:`hikernel.bases`, and a mapping from column names or
     positions to names or objects. Unless a mapping names them, columns of categories get
     "categorical", and booleans and indicators of missing values get one bounded level. ``bases_``
     shows the basis of each column and the reason for it. Given by name, "gaussian" and
