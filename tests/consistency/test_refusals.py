@@ -67,8 +67,8 @@ def test_graphs():
         def ancestors(self, node):
             return []
 
-        def weight(self, node):
-            return 1.0
+        def weights(self, nodes):
+            return np.ones(len(nodes))
 
     with pytest.raises(ValueError, match="must contain 'a' itself"):
         consistency_conditions(Proper(), "a", [[1]], {"a": 1})

@@ -7,7 +7,6 @@ a model.
 """
 
 from hikernel.consistency.fitted import FittedTerms, diagnose
-from hikernel.consistency.graph_part import SupportsWeight
 from hikernel.consistency.plugin import estimate_conditions
 from hikernel.consistency.population import consistency_conditions
 from hikernel.consistency.report import Condition, ConsistencyReport, Verdict
@@ -16,7 +15,6 @@ __all__ = [
     "Condition",
     "ConsistencyReport",
     "FittedTerms",
-    "SupportsWeight",
     "Verdict",
     "consistency_conditions",
     "diagnose",

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from hikernel.checks import check_integer, check_optional_integer
 from hikernel.consistency.plugin import estimate_conditions
 from hikernel.consistency.report import ConsistencyReport
-from hikernel.engines.protocol import FloatArray, Node
+from hikernel.engines.protocol import FloatArray, Node, Vertex
 from hikernel.graphs import Dag, Design, Grid, node_degree, node_order
 from hikernel.losses import Loss, SquaredError
 from hikernel.selection import TermModel
@@ -140,7 +140,7 @@ def _check_model(model: FittedTerms) -> None:
         )
 
 
-def _coefficients(model: TermModel) -> dict[Any, FloatArray]:
+def _coefficients(model: TermModel) -> dict[Vertex, FloatArray]:
     """Return the coefficients by node, for the terms with a nonzero coefficient."""
     kept = model.kept()
     found = dict(zip(kept.nodes, kept.blocks, strict=True))
@@ -154,7 +154,7 @@ def _coefficients(model: TermModel) -> dict[Any, FloatArray]:
 
 def _all_nodes(
     graph: Dag, max_order: int | None, max_degree: int | None, max_nodes: int
-) -> list[Any]:
+) -> list[Vertex]:
     """Return all nodes of a general graph; raise where a limit is given or exceeded."""
     if max_order is not None or max_degree is not None:
         raise ValueError(

@@ -1,29 +1,15 @@
-"""Graphs for the conditions: the protocol they must satisfy, and a part of a graph."""
+"""A part of a graph, for the conditions."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol
 
-import numpy as np
-
-from hikernel.engines.protocol import FloatArray
+from hikernel.engines.protocol import FloatArray, Vertex
+from hikernel.graphs import SupportsAncestors
 from hikernel.reduced import HullMap
 
-__all__ = ["GraphPart", "SupportsWeight"]
-
-
-class SupportsWeight(Protocol):
-    """What the conditions need of a graph; the graphs of :mod:`hikernel.graphs` provide it."""
-
-    def ancestors(self, node: Any) -> Sequence[Any]:
-        """Return the ancestors A(v) of a node v, v included."""
-        ...
-
-    def weight(self, node: Any) -> float:
-        """Return the weight d_v of a node v."""
-        ...
+__all__ = ["GraphPart"]
 
 
 class GraphPart:
@@ -33,7 +19,7 @@ class GraphPart:
     ----------
     nodes : sequence of nodes
         W, or its complement within the nodes considered.
-    graph : SupportsWeight
+    graph : SupportsAncestors
         The graph they come from.
 
     Attributes
@@ -44,20 +30,20 @@ class GraphPart:
         The same relation as matrices, with the weights d_v.
     """
 
-    def __init__(self, nodes: Sequence[Any], graph: SupportsWeight) -> None:
+    def __init__(self, nodes: Sequence[Vertex], graph: SupportsAncestors) -> None:
         self.nodes = list(nodes)
         self._graph = graph
         self._index = {node: i for i, node in enumerate(self.nodes)}
         self.above = [[self._index[v] for v in self.ancestors(w)] for w in self.nodes]
         self.map = HullMap(self.nodes, self)
 
-    def ancestors(self, node: Any) -> list[Any]:
+    def ancestors(self, node: Vertex) -> list[Vertex]:
         """Return the ancestors of a node that belong to the part, the node included."""
         return [v for v in self._graph.ancestors(node) if v in self._index]
 
-    def weights(self, nodes: Sequence[Any]) -> FloatArray:
+    def weights(self, nodes: Sequence[Vertex]) -> FloatArray:
         """Return the weights d_v of the nodes."""
-        return np.array([self._graph.weight(node) for node in nodes], dtype=np.float64)
+        return self._graph.weights(nodes)
 
     @property
     def sources(self) -> list[int]:

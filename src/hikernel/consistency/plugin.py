@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hikernel.consistency.graph_part import SupportsWeight
 from hikernel.consistency.population import conditions_of
 from hikernel.consistency.report import ConsistencyReport
 from hikernel.consistency.system import HullSplit, NodeBlocks
 from hikernel.engines.numerics import matmul
-from hikernel.engines.protocol import FloatArray
+from hikernel.engines.protocol import FloatArray, Vertex
+from hikernel.graphs import SupportsAncestors
 
 __all__ = ["estimate_conditions"]
 
@@ -22,11 +21,11 @@ _CONSTANT = 1e-26
 
 
 def estimate_conditions(
-    graph: SupportsWeight,
-    features: Mapping[Any, ArrayLike],
-    coefficients: Mapping[Any, ArrayLike],
+    graph: SupportsAncestors,
+    features: Mapping[Vertex, ArrayLike],
+    coefficients: Mapping[Vertex, ArrayLike],
     *,
-    hull: Iterable[Any] | None = None,
+    hull: Iterable[Vertex] | None = None,
     sample_weight: ArrayLike | None = None,
     tol: float = 1e-9,
 ) -> ConsistencyReport:
@@ -41,7 +40,7 @@ def estimate_conditions(
 
     Parameters
     ----------
-    graph : Grid, Dag or anything with ``ancestors(node)`` and ``weight(node)``
+    graph : Grid, Dag or anything with ``ancestors(node)`` and ``weights(nodes)``
         The graph.
     features : mapping of node to array of shape (n,) or (n, r_v)
         Feature columns of all nodes considered. They must contain all ancestors of each node.
@@ -75,7 +74,7 @@ def estimate_conditions(
     return conditions_of(blocks, matmul(centred.T, centred), beta, split, tol=tol, n_samples=n)
 
 
-def _columns(node: Any, block: ArrayLike) -> FloatArray:
+def _columns(node: Vertex, block: ArrayLike) -> FloatArray:
     """Return the columns of one node, shape (n, r)."""
     array = np.asarray(block, dtype=np.float64)
     if array.ndim == 1:

@@ -15,28 +15,27 @@ place of the sum over the ancestors. Its appendix has the sum, which is used her
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from hikernel.consistency.dual_norm import closed_form, dual_norm, largest_source
-from hikernel.consistency.graph_part import SupportsWeight
 from hikernel.consistency.report import ConsistencyReport
 from hikernel.consistency.system import HullSplit, NodeBlocks, check_covariance, solve_covariance
 from hikernel.engines.numerics import matvec
-from hikernel.engines.protocol import FloatArray
+from hikernel.engines.protocol import FloatArray, Vertex
+from hikernel.graphs import SupportsAncestors
 
 __all__ = ["conditions_of", "consistency_conditions"]
 
 
 def consistency_conditions(
-    graph: SupportsWeight,
-    nodes: Iterable[Any],
+    graph: SupportsAncestors,
+    nodes: Iterable[Vertex],
     covariance: ArrayLike,
-    coefficients: Mapping[Any, ArrayLike],
+    coefficients: Mapping[Vertex, ArrayLike],
     *,
-    hull: Iterable[Any] | None = None,
+    hull: Iterable[Vertex] | None = None,
     widths: Sequence[int] | None = None,
     tol: float = 1e-9,
 ) -> ConsistencyReport:
@@ -55,7 +54,7 @@ def consistency_conditions(
 
     Parameters
     ----------
-    graph : Grid, Dag or anything with ``ancestors(node)`` and ``weight(node)``
+    graph : Grid, Dag or anything with ``ancestors(node)`` and ``weights(nodes)``
         The graph.
     nodes : iterable of m nodes
         V, all nodes considered. They must contain all ancestors of each node.

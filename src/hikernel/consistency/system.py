@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import linalg
 
-from hikernel.consistency.graph_part import GraphPart, SupportsWeight
+from hikernel.consistency.graph_part import GraphPart
 from hikernel.engines.features import Blocks
 from hikernel.engines.numerics import matvec
-from hikernel.engines.protocol import FloatArray
+from hikernel.engines.protocol import FloatArray, Vertex
+from hikernel.graphs import SupportsAncestors
 
 __all__ = ["HullSplit", "NodeBlocks", "check_covariance", "solve_covariance"]
 
@@ -39,12 +39,12 @@ class NodeBlocks:
         Their columns.
     """
 
-    nodes: list[Any]
+    nodes: list[Vertex]
     blocks: Blocks
 
     @classmethod
     def of(
-        cls, graph: SupportsWeight, nodes: Iterable[Any], widths: Sequence[int] | None
+        cls, graph: SupportsAncestors, nodes: Iterable[Vertex], widths: Sequence[int] | None
     ) -> NodeBlocks:
         """Check nodes and widths and return them as blocks; ``widths`` None means 1 for all."""
         listed = list(nodes)
@@ -68,7 +68,7 @@ class NodeBlocks:
                     f"{node!r} is among the nodes but its ancestor {missing[0]!r} is not; "
                     "the nodes considered must contain all their ancestors."
                 )
-            weight = graph.weight(node)
+            weight = float(graph.weights([node])[0])
             if not (np.isfinite(weight) and weight > 0.0):
                 raise ValueError(f"The weight of {node!r} must be positive, got {weight!r}.")
         return cls(listed, Blocks(sizes))
@@ -78,7 +78,7 @@ class NodeBlocks:
         """Total number of columns R."""
         return self.blocks.n_columns
 
-    def direction(self, coefficients: Mapping[Any, ArrayLike]) -> FloatArray:
+    def direction(self, coefficients: Mapping[Vertex, ArrayLike]) -> FloatArray:
         """Return beta / max |beta|, shape (R,), with zeros for the nodes not in the mapping.
 
         No condition depends on the scale of beta. The division keeps squares from overflowing.
@@ -113,7 +113,11 @@ class HullSplit:
 
     @classmethod
     def of(
-        cls, graph: SupportsWeight, blocks: NodeBlocks, beta: FloatArray, hull: Iterable[Any] | None
+        cls,
+        graph: SupportsAncestors,
+        blocks: NodeBlocks,
+        beta: FloatArray,
+        hull: Iterable[Vertex] | None,
     ) -> HullSplit:
         """Split the nodes; ``hull`` None means the hull of the nodes with a nonzero beta."""
         nodes = blocks.nodes
@@ -141,8 +145,8 @@ class HullSplit:
 
 
 def _checked_hull(
-    graph: SupportsWeight, nodes: Sequence[Any], active: set[Any], hull: Iterable[Any]
-) -> set[Any]:
+    graph: SupportsAncestors, nodes: Sequence[Vertex], active: set[Vertex], hull: Iterable[Vertex]
+) -> set[Vertex]:
     """Return W as a set, after checking that it is a hull and contains the active nodes."""
     members = set(hull)
     unknown = members.difference(nodes)

@@ -32,7 +32,7 @@ __all__ = [
 
 
 class SupportsAncestors(Protocol):
-    """What the optimisation problem on a hull needs from a graph."""
+    """What the problem on a hull and the conditions for its recovery need from a graph."""
 
     def ancestors(self, node: Vertex) -> list[Vertex]:
         """Return A(v), v included."""
@@ -93,7 +93,7 @@ class Exploration:
         Number of nodes whose score was computed.
     """
 
-    violators: dict[Any, float]
+    violators: dict[Vertex, float]
     rest: float
     n_explored: int
 
@@ -132,14 +132,14 @@ class Design(ABC):
         """
 
     @abstractmethod
-    def predict(self, nodes: Sequence[Any], coef: FloatArray, rows: Any) -> FloatArray:
+    def predict(self, nodes: Sequence[Vertex], coef: FloatArray, rows: Any) -> FloatArray:
         """Return sum_w <coef_w, Phi_w(x)> for rows, shape (n,) or (n, k).
 
         ``rows`` is what ``training_rows`` or ``read`` returned.
         """
 
     @abstractmethod
-    def terms(self, nodes: Sequence[Any]) -> dict[str, list[Any]]:
+    def terms(self, nodes: Sequence[Vertex]) -> dict[str, list[Any]]:
         """Return a table that describes the nodes, by column; "term" holds their names."""
 
     def training_rows(self, rows: Any) -> Any:
@@ -154,7 +154,7 @@ class Design(ABC):
         """Return the design of a model that is fitted only on the rows at some positions."""
         return self
 
-    def features(self, nodes: Sequence[Any], rows: Any) -> dict[Any, FloatArray]:
+    def features(self, nodes: Sequence[Vertex], rows: Any) -> dict[Vertex, FloatArray]:
         """Return the feature columns of each node on rows; raise if nodes have none."""
         raise ValueError(
             "The nodes of this graph are known by kernels, which have no columns; use a graph with "
@@ -162,13 +162,13 @@ class Design(ABC):
         )
 
     def effects(
-        self, nodes: Sequence[Any], blocks: Sequence[FloatArray], rows: Any
+        self, nodes: Sequence[Vertex], blocks: Sequence[FloatArray], rows: Any
     ) -> list[FloatArray]:
         """Return <coef_w, Phi_w(x)> for each node separately: one array of n rows per node."""
         parts = zip(nodes, blocks, strict=True)
         return [self.predict([node], block, rows) for node, block in parts]
 
-    def variables(self, nodes: Sequence[Any]) -> list[tuple[str, ...]] | None:
+    def variables(self, nodes: Sequence[Vertex]) -> list[tuple[str, ...]] | None:
         """Return the names of the variables of each node; None if nodes have no variables."""
         return None
 

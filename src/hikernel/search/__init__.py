@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 from hikernel.search.certificate import Certificate, StopReason
 from hikernel.search.explicit import explicit_search
@@ -42,12 +42,16 @@ __all__ = [
 ]
 
 
-class Search(Protocol):
+Problem = TypeVar("Problem", bound=Objective)
+Problem_contra = TypeVar("Problem_contra", bound=Objective, contravariant=True)
+
+
+class Search(Protocol[Problem_contra]):
     """The signature of a search: from an objective, lambda and settings to a certified model."""
 
     def __call__(
         self,
-        objective: Any,
+        objective: Problem_contra,
         lam: float,
         settings: SearchSettings,
         *,
@@ -59,14 +63,14 @@ class Search(Protocol):
 
 
 @dataclass(frozen=True)
-class SearchRule:
+class SearchRule(Generic[Problem]):
     """A search, and the class of objective that it works on."""
 
-    run: Search
-    objective_type: type[Objective]
+    run: Search[Problem]
+    objective_type: type[Problem]
 
 
-SEARCHES: dict[str, SearchRule] = {
+SEARCHES: dict[str, SearchRule[Any]] = {
     "lookahead": SearchRule(lookahead_search, GridObjective),
     "paper": SearchRule(paper_search, GridObjective),
     "explicit": SearchRule(explicit_search, Objective),

@@ -224,7 +224,8 @@ class TrainingProblem:
     def objective(self) -> Objective:
         """The problem on the whole graph."""
         rule = SEARCHES[self.graph.searches[0]]
-        return rule.objective_type(self.engine, self.graph, self.y, self.loss)
+        problem: Objective = rule.objective_type(self.engine, self.graph, self.y, self.loss)
+        return problem
 
     def subset(self, rows: NDArray[np.intp]) -> TrainingProblem:
         """Return the problem on some of the rows, given by position among the rows used.
