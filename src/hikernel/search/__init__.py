@@ -71,8 +71,8 @@ class SearchRule(Generic[Problem]):
 
 
 SEARCHES: dict[str, SearchRule[Any]] = {
-    "lookahead": SearchRule(lookahead_search, GridObjective),
-    "paper": SearchRule(paper_search, GridObjective),
-    "explicit": SearchRule(explicit_search, Objective),
+    "lookahead": SearchRule[GridObjective](lookahead_search, GridObjective),
+    "paper": SearchRule[GridObjective](paper_search, GridObjective),
+    "explicit": SearchRule[Objective](explicit_search, Objective),
 }
 """Searches by name; ``graph.searches`` lists the names that work on a graph."""
