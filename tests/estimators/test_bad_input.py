@@ -78,7 +78,10 @@ def test_bad_data_is_refused_with_a_sentence(arguments, sentence):
         ({"tol": 0.0}, "tol"),
         ({"tol": 1e-17}, "tol"),
         ({"alpha": 1e-200}, "alpha must be"),
-        ({"degree": 10**4, "basis": "polynomial"}, "^.{,300}weight_base nearer to 1"),
+        (
+            {"degree": 10**4, "basis": "polynomial", "weight_base": 2.0},
+            "^.{,300}weight_base nearer to 1",
+        ),
         ({"tol": 1.0}, "tol"),
         ({"certify": "maybe"}, "'exact'"),
         ({"verbose": -1}, "verbose"),

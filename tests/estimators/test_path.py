@@ -55,7 +55,7 @@ def test_the_automatic_grid_starts_where_the_first_term_enters():
 
 def test_the_grid_scales_with_the_weights_of_the_graph():
     X, y = data()
-    base = hkl_path(X, y, n_alphas=1).alphas[0]
+    base = hkl_path(X, y, n_alphas=1, weight_base=2.0).alphas[0]
     heavy = hkl_path(X, y, n_alphas=1, weight_base=4.0).alphas[0]
     assert heavy == pytest.approx(base * (1 + 2) ** 2 / (1 + 4) ** 2)
 

@@ -58,7 +58,12 @@ def test_the_model_is_that_of_the_features(given):
     rows = np.arange(N)
     ours = HKLRegressor(alpha=0.003, graph=graph, tol=1e-8).fit(rows, y, weights)
     theirs = HKLRegressor(
-        alpha=0.003, basis="orthonormal", degree=Q, tol=1e-8, certify="exact", **given
+        alpha=0.003,
+        basis="orthonormal",
+        degree=Q,
+        tol=1e-8,
+        certify="exact",
+        **({"weight_base": 2.0} | given),
     ).fit(X, y, weights)
     assert sorted(ours.nodes_) == sorted(theirs.nodes_)
     assert any(len(node) == 2 for node in ours.nodes_)
@@ -186,7 +191,9 @@ def test_classification(n_classes):
     graph = PrecomputedGrid(polynomial_levels(fitted_design(X), X))
     rows = np.arange(N)
     ours = HKLClassifier(alpha=0.01, graph=graph, tol=1e-6).fit(rows, labels)
-    theirs = HKLClassifier(alpha=0.01, basis="orthonormal", degree=Q, tol=1e-6).fit(X, labels)
+    theirs = HKLClassifier(
+        alpha=0.01, basis="orthonormal", degree=Q, weight_base=2.0, tol=1e-6
+    ).fit(X, labels)
     assert ours.certificate_.certified
     assert ours.certificate_.objective == pytest.approx(theirs.certificate_.objective, rel=2e-6)
     np.testing.assert_allclose(ours.predict_proba(rows), theirs.predict_proba(X), atol=1e-3)
@@ -203,7 +210,7 @@ def test_cross_validation_and_refits():
     # Bases are fitted once, on all rows, so that the folds score the same models.
     given = {"alphas": [0.1, 0.01, 0.001], "refit": None, "cv": 3, "tol": 1e-6}
     ours = HKLRegressorCV(graph=graph, **given).fit(rows, y)
-    theirs = HKLRegressorCV(basis="orthonormal", degree=Q, **given).fit(X, y)
+    theirs = HKLRegressorCV(basis="orthonormal", degree=Q, weight_base=2.0, **given).fit(X, y)
     for k in range(3):
         name = f"split{k}_test_score"
         np.testing.assert_allclose(ours.cv_results_[name], theirs.cv_results_[name], rtol=1e-3)

@@ -270,7 +270,7 @@ def test_auto_chooses_by_size(monkeypatch):
 def factorial_problem(n_variables, alpha, make_y, repeats=1):
     """All combinations of plus and minus one, in which all products are orthogonal."""
     X = np.array(list(itertools.product([-1.0, 1.0], repeat=n_variables)) * repeats)
-    design = design_of(X, [OrthonormalPolynomial(1)] * n_variables)
+    design = design_of(X, [OrthonormalPolynomial(1)] * n_variables, weight_base=2.0)
     y = make_y(X)
     return grid_problem(design.engine(X, np.ones(len(X))), design.grid, y / y.std(), alpha), X
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from hikernel.checks import check_integer, check_number, check_optional_integer,
 from hikernel.columns.choices import BasisChoice, choose_bases
 from hikernel.columns.reading import read_table
 from hikernel.columns.table import ColumnTable, TableRows
+from hikernel.columns.weights import LevelSizes
 from hikernel.engines import choose_engine
 from hikernel.engines.features import Blocks
 from hikernel.engines.machine import in_threads, one_blas_thread
@@ -41,6 +42,9 @@ _CHUNK_NUMBERS = 2**21
 """Number of floats that a thread holds at a time while predicting: 16 MiB. With smaller chunks the
 threads spend their time waiting for the interpreter."""
 
+_PAPER_BASE = 2.0
+"""Weight base of bases without a constant level 0, as in Bach (2008)."""
+
 _MORE_LEVELS = 2
 """Increase of the degree in a refit on the selected variables, relative to the search."""
 
@@ -61,7 +65,7 @@ class ColumnGrid:
     degree: int = 4
     categorical: Any = None
     max_order: int | None = None
-    weight_base: float = 2.0
+    weight_base: float | Literal["auto"] = "auto"
     root_weight: float = 1.0
     engine: str = "auto"
     owner: str = "ColumnGrid"
@@ -69,7 +73,10 @@ class ColumnGrid:
     def __post_init__(self) -> None:
         check_integer("degree", self.degree, 1)
         check_optional_integer("max_order", self.max_order, 1, "any number of variables")
-        check_number("weight_base", self.weight_base, above=0.0)
+        if not (isinstance(self.weight_base, str) and self.weight_base == "auto"):
+            check_number(
+                "weight_base", self.weight_base, above=0.0, remedy='Or use weight_base="auto".'
+            )
         check_number("root_weight", self.root_weight, above=0.0)
         choose_engine(self.engine)
 
@@ -116,14 +123,22 @@ class ColumnGrid:
             )
         _warn_of_lost_columns(matrix, bases, table.names)
         notes = tuple((choice.basis.name, choice.why) for choice in choices)
-        grid = self._grid(bases)
+        grid = self._grid(bases, matrix, weights)
         return ColumnDesign(
             table, bases, grid, notes, self.owner, self.engine, self, tuple(choices)
         )
 
-    def _grid(self, bases: Sequence[FittedBasis]) -> Grid:
-        weights = geometric_weights([basis.max_level for basis in bases], self.weight_base)
-        return Grid(weights, self.root_weight, self.max_order)
+    def _grid(self, bases: Sequence[FittedBasis], matrix: FloatArray, weights: FloatArray) -> Grid:
+        """Return the grid of the levels, with weights from the rows unless a base is given."""
+        base = self.weight_base
+        if isinstance(base, str) and all(basis.constant_level for basis in bases):
+            with one_blas_thread():
+                sizes = LevelSizes(bases, matrix, weights)
+                found = sizes.weights(sizes.base(self.max_order))
+        else:
+            base = _PAPER_BASE if isinstance(base, str) else base
+            found = geometric_weights([basis.max_level for basis in bases], base)
+        return Grid(found, self.root_weight, self.max_order)
 
 
 @dataclass(frozen=True)
@@ -312,7 +327,7 @@ class ColumnDesign(Design):
         for m in variables:
             basis = self.choices[m].with_more_levels(_MORE_LEVELS)
             bases[m] = basis.fit(np.ascontiguousarray(rows[:, m]), weights)
-        grid = self.source._grid(bases)
+        grid = self.source._grid(bases, rows, weights)
         design = replace(self, bases=tuple(bases), grid=grid)
         engine = design.engine(rows, weights, variables)
         return RicherDesign(design, engine, grid, self.source.degree + _MORE_LEVELS)

@@ -11,7 +11,7 @@ import dataclasses
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypedDict, TypeVar
+from typing import Any, Literal, TypedDict, TypeVar
 
 __all__ = [
     "OF_COLUMNS",
@@ -46,7 +46,7 @@ class ModelParameters:
     categorical: Any = None
     degree: int = 4
     max_order: int | None = None
-    weight_base: float = 2.0
+    weight_base: float | Literal["auto"] = "auto"
     root_weight: float = 1.0
     engine: str = "auto"
     search: str = "lookahead"
@@ -66,7 +66,7 @@ class ModelOptions(TypedDict, total=False):
     categorical: Any
     degree: int
     max_order: int | None
-    weight_base: float
+    weight_base: float | Literal["auto"]
     root_weight: float
     engine: str
     search: str
@@ -142,9 +142,12 @@ DESCRIPTIONS: dict[str, str] = {
     "max_order": """int, optional
     Largest number of variables in a term; unlimited by default. With a limit, the proof works for
     thousands of variables.""",
-    "weight_base": """float
-    The weight d_v of a term is the product over its variables of weight_base^level. Below 1,
-    deeper terms are penalised less, which makes large graphs hard to search and to certify.""",
+    "weight_base": """float or "auto"
+    The weight d_v of a term is a product over its variables. With "auto" it follows from the data
+    (``docs/method.md``): the base is as small as a budget on the sum of all kernels allows, and
+    levels that are large on few rows pay for that. With a number, it is weight_base^level, as in
+    Bach (2008). Below 1, deeper terms are penalised less, which makes large graphs hard to search
+    and to certify.""",
     "root_weight": """float
     Weight of the root, which is the term without variables.""",
     "engine": """str
