@@ -11,7 +11,7 @@ from hikernel.bases import Categorical, OrthonormalPolynomial, RankPolynomial
 from hikernel.columns import ColumnGrid
 from hikernel.columns.weights import LevelSizes
 
-MEAN, SPREAD = 1.5, 0.75
+MEAN, SPREAD = 1.0, 0.75
 
 
 def sizes_of(X, bases, weights=None):

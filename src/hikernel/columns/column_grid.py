@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from hikernel.bases import FittedBasis
+from hikernel.bases.categorical import FittedCategorical
 from hikernel.checks import check_integer, check_number, check_optional_integer, outside_level
 from hikernel.columns.choices import BasisChoice, choose_bases
 from hikernel.columns.reading import read_table
 from hikernel.columns.table import ColumnTable, TableRows
-from hikernel.columns.weights import LevelSizes
+from hikernel.columns.weights import level_weights
 from hikernel.engines import choose_engine
 from hikernel.engines.features import Blocks
 from hikernel.engines.machine import in_threads, one_blas_thread
@@ -27,7 +28,6 @@ from hikernel.graphs import (
     Design,
     Grid,
     RicherDesign,
-    geometric_weights,
     node_degree,
     node_order,
     term_names,
@@ -41,9 +41,6 @@ __all__ = ["ColumnDesign", "ColumnGrid"]
 _CHUNK_NUMBERS = 2**21
 """Number of floats that a thread holds at a time while predicting: 16 MiB. With smaller chunks the
 threads spend their time waiting for the interpreter."""
-
-_PAPER_BASE = 2.0
-"""Weight base of bases without a constant level 0, as in Bach (2008)."""
 
 _MORE_LEVELS = 2
 """Increase of the degree in a refit on the selected variables, relative to the search."""
@@ -130,14 +127,8 @@ class ColumnGrid:
 
     def _grid(self, bases: Sequence[FittedBasis], matrix: FloatArray, weights: FloatArray) -> Grid:
         """Return the grid of the levels, with weights from the rows unless a base is given."""
-        base = self.weight_base
-        if isinstance(base, str) and all(basis.constant_level for basis in bases):
-            with one_blas_thread():
-                sizes = LevelSizes(bases, matrix, weights)
-                found = sizes.weights(sizes.base(self.max_order))
-        else:
-            base = _PAPER_BASE if isinstance(base, str) else base
-            found = geometric_weights([basis.max_level for basis in bases], base)
+        base = None if isinstance(self.weight_base, str) else self.weight_base
+        found = level_weights(bases, matrix, weights, base, self.max_order)
         return Grid(found, self.root_weight, self.max_order)
 
 
@@ -308,6 +299,17 @@ class ColumnDesign(Design):
             "order": [node_order(node) for node in nodes],
             "degree": [node_degree(node) for node in nodes],
         }
+
+    def one_variable(self, variable: int, n_points: int) -> list[FloatArray] | None:
+        """Return the levels of a variable from two standard deviations below its mean to two above.
+
+        None for a column of categories.
+        """
+        basis = self.bases[variable]
+        if isinstance(basis, FittedCategorical):
+            return None
+        low, high = (basis.scaler.center + k * basis.scaler.scale for k in (-2.0, 2.0))
+        return basis.transform(np.linspace(low, high, n_points))
 
     def variables(self, nodes: Sequence[Node]) -> list[tuple[str, ...]]:
         """Return for each term the names of its columns."""

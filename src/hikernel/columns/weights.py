@@ -19,7 +19,7 @@ A single row matters only as far as it holds half of the variance of a level.
 
 The base b is the smallest number, at least sqrt(2), with
 
-    mean_i log K_ii <= 1.5    and    95 % quantile of log K_ii <= mean + 0.75.
+    mean_i log K_ii <= 1    and    95 % quantile of log K_ii <= mean + 0.75.
 
 The first condition is about the proof, which sums over the rows; the second about rows that are
 exceptional in many variables at once, as in correlated columns. Both hold for any p. One gross row
@@ -35,11 +35,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from hikernel.bases import FittedBasis
+from hikernel.engines.machine import one_blas_thread
 from hikernel.engines.protocol import FloatArray
+from hikernel.graphs import geometric_weights
 
-__all__ = ["LevelSizes"]
+__all__ = ["LevelSizes", "level_weights"]
 
-_MEAN = 1.5
+_PAPER_BASE = 2.0
+"""Base of bases without a constant level 0, as in Bach (2008)."""
+
+_MEAN = 1.0
 """Largest mean of log K_ii over the rows."""
 _SPREAD = 0.75
 """Largest distance of the upper quantile of log K_ii from the mean."""
@@ -54,6 +59,35 @@ _MOST_NUMBERS = 2 * 10**7
 """Rows are thinned out evenly until rows times levels are at most this many."""
 _TIE = 1e-9
 """If the lower half of the variance ends within this share of a row, both neighbours count."""
+
+
+def level_weights(
+    bases: Sequence[FittedBasis],
+    matrix: FloatArray,
+    weights: FloatArray,
+    base: float | None,
+    max_order: int | None,
+) -> tuple[tuple[float, ...], ...]:
+    """Return d_ml for all variables and levels: base^l, or from the data if ``base`` is None.
+
+    Parameters
+    ----------
+    bases : sequence of FittedBasis
+        One per column of the matrix.
+    matrix : ndarray of shape (n, p)
+        Training rows.
+    weights : ndarray of shape (n,)
+        Positive weights of the rows, of any sum.
+    base : float or None
+        The base b, for weights without sizes.
+    max_order : int or None
+        Largest number of variables that may interact.
+    """
+    if base is None and all(basis.constant_level for basis in bases):
+        with one_blas_thread():
+            sizes = LevelSizes(bases, matrix, weights)
+            return sizes.weights(sizes.base(max_order))
+    return geometric_weights([basis.max_level for basis in bases], base or _PAPER_BASE)
 
 
 class LevelSizes:
@@ -94,7 +128,7 @@ class LevelSizes:
     def base(self, max_order: int | None = None) -> float:
         """Return the smallest base that keeps the budget."""
         depth = max((len(sizes) - 1 for sizes in self._sizes), default=0)
-        low, high = _LEAST_BASE, _LARGEST_WEIGHT ** (1.0 / max(1, depth))
+        low, high = _LEAST_BASE, float(_LARGEST_WEIGHT ** (1.0 / max(1, depth)))
         if self._fits(low, max_order):
             return low
         for _ in range(_STEPS):
