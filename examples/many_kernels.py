@@ -39,7 +39,7 @@ def main() -> None:
         "interaction": np.sin(X[:, 0]) * X[:, 2],
     }.items():
         noisy = y + 0.1 * rng.standard_normal(400)
-        model = HKLRegressorCV(graph=graph, n_alphas=10, refit=None, rule="one_se").fit(X, noisy)
+        model = HKLRegressorCV(graph=graph, refit=None, rule="one_se").fit(X, noisy)
         print(f"{name}: {', '.join(model.terms_.query('share > 0.001')['term'])}")
 
     blocks = {f"block {k}": rng.standard_normal((400, 5)) for k in range(100)}

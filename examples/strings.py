@@ -16,7 +16,8 @@ def main() -> None:
     print(f"First string: {data.X[0][:60]}...")
     print(f"Truth: {data.truth}\n")
 
-    model = HKLRegressorCV(graph=SubstringGraph(8, weight_base=1.0), n_alphas=8).fit(data.X, data.y)
+    model = HKLRegressorCV(graph=SubstringGraph(8, weight_base=1.0), refit="ridge")
+    model.fit(data.X, data.y)
 
     print(model.terms_[["term", "norm", "share"]].head(5).to_string(index=False))
     print(f"\nR^2 on new strings: {model.score(new.X, new.y):.3f}")

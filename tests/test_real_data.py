@@ -22,7 +22,7 @@ def half_split(folder, name):
 def test_the_terms_of_pumadyn_are_found_and_proven(data_folder):
     """At lambda = 0.03 the hull of x5^2 * x16 (counted from 1), among 5^32 kernels."""
     X, y, train, test = half_split(data_folder, "pumadyn-32nm")
-    model = HKLRegressor(0.03).fit(X[train], y[train])
+    model = HKLRegressor(0.03, weight_base=2.0).fit(X[train], y[train])
     assert model.certificate_.certified
     assert model.certificate_.n_vertices == 5**32
     assert set(model.hull_["term"]) == {"1", "x4", "x4^2", "x15", "x4 * x15", "x4^2 * x15"}

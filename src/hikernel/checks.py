@@ -8,9 +8,15 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from numbers import Integral, Real
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import _check_sample_weight, _check_y
 
 __all__ = [
     "check_choice",
@@ -20,6 +26,8 @@ __all__ = [
     "check_number",
     "check_optional_integer",
     "check_positive",
+    "check_target",
+    "check_weights",
     "outside_level",
 ]
 
@@ -97,3 +105,64 @@ def outside_level() -> int:
 
 def _is_real(value: object) -> bool:
     return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def check_target(y: Any, *, labels: bool, remedy: str) -> NDArray[Any]:
+    """Return y as float64, or as labels of any type, shape (n,).
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Numbers, or labels of any type.
+    labels : bool
+        Whether y holds labels.
+    remedy : str
+        Advice in the error message if y holds text and numbers are needed.
+    """
+    _refuse_missing(y, "label" if labels else "value")
+    with _text_explained("y", f"a regressor needs numbers; for labels {remedy}"):
+        target = _check_y(y, multi_output=False, y_numeric=not labels)
+        return target if labels else np.asarray(target, dtype=np.float64)
+
+
+def check_weights(n_rows: int, sample_weight: Any) -> NDArray[np.float64]:
+    """Check sample weights and scale them to a maximum of one; return them, shape (n_rows,)."""
+    with _text_explained("sample_weight", "weights are numbers, one for each row"):
+        weights = np.asarray(
+            _check_sample_weight(sample_weight, np.empty((n_rows, 1)), dtype=np.float64)
+        )
+    if np.any(weights < 0):
+        raise ValueError("sample_weight has negative entries; weights must be zero or positive.")
+    positive = int(np.count_nonzero(weights))
+    if positive < 2:
+        raise ValueError(
+            f"Only {positive} row(s) have a positive sample_weight; at least 2 are needed."
+        )
+    return np.asarray(weights / np.max(weights))
+
+
+@contextmanager
+def _text_explained(name: str, advice: str) -> Iterator[None]:
+    """Replace the error for text in place of numbers by one that gives advice."""
+    try:
+        yield
+    except ValueError as error:
+        if "could not convert string" in str(error):
+            raise ValueError(f"{name} holds text ({error}), but {advice}.") from error
+        raise
+
+
+def _refuse_missing(y: Any, what: str) -> None:
+    """Raise if y has missing entries, which NumPy may turn into text or fail to sort."""
+    import pandas as pd
+
+    # In a list of strings, NumPy would turn a NaN into the string "nan".
+    values = np.asarray(y, dtype=object) if isinstance(y, (list, tuple)) else np.asarray(y)
+    if values.dtype.kind not in "fOmM" or values.size != len(np.atleast_1d(values)):
+        return
+    rows = np.flatnonzero(pd.isna(values.ravel()))
+    if rows.size:
+        raise ValueError(
+            f"y contains NaN or None: it has {rows.size} missing {what}(s), the first in row "
+            f"{rows[0]}, counted from 0; drop these rows of X and y."
+        )

@@ -15,6 +15,7 @@ __all__ = [
     "ConvergenceWarning",
     "MemoryPlanError",
     "ModelFileError",
+    "OutOfTime",
     "Reason",
     "UsageError",
 ]
@@ -30,6 +31,10 @@ class MemoryPlanError(MemoryError):
 
 class ModelFileError(ValueError):
     """A file is damaged, from a newer version, or not a model file; nothing was loaded from it."""
+
+
+class OutOfTime(Exception):  # noqa: N818  # it is raised and caught inside a fit
+    """The time budget of the user is spent; a fit that raises it keeps what it has."""
 
 
 class UsageError(ValueError):

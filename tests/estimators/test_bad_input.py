@@ -64,7 +64,6 @@ def test_bad_data_is_refused_with_a_sentence(arguments, sentence):
         ({"degree": True}, "degree must be"),
         ({"max_order": 0}, "max_order must be"),
         ({"time_budget": 0.0}, "time_budget must be"),
-        ({"time_budget": 5.0, "search": "paper"}, "lookahead"),
         ({"basis": "orthonormall"}, "orthonormal"),
         ({"basis": 3}, "basis"),
         ({"basis": {"nowhere": "spline"}}, "'nowhere'.*x0, x1, x2"),

@@ -26,7 +26,8 @@ from hikernel import (
     stability_selection,
 )
 from hikernel.engines import machine
-from hikernel.errors import CertificateWarning, MemoryPlanError
+from hikernel.errors import CertificateWarning, ConvergenceWarning, MemoryPlanError
+from hikernel.search import StopReason
 
 
 def test_a_constant_target():
@@ -40,8 +41,11 @@ def test_max_kernels_and_time_are_kept_to():
     with pytest.warns(CertificateWarning, match="stopped at max_kernels"):
         model = fitted("features", max_kernels=1, alpha=1e-4)
     assert len(model.hull_) == 1
-    with pytest.warns(CertificateWarning, match="time budget"):
-        fitted("features", alpha=1e-4, time_budget=1e-9)
+    with pytest.warns(ConvergenceWarning, match="time budget cut the search short"):
+        late = fitted("features", alpha=1e-4, time_budget=1e-9)
+    assert len(late.hull_) == 1
+    assert late.certificate_.reason is StopReason.SEARCH_TIME
+    assert np.all(np.isfinite(late.predict(NEW)))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fitted("features", max_kernels=1, alpha=1e-4, certify="none")

@@ -233,7 +233,7 @@ def test_the_estimator_is_left_alone():
 def test_bad_settings(settings, message):
     X, y = data(60, 3)
     with pytest.raises(ValueError, match=message):
-        stability_selection(HKLRegressor(), X, y, **settings)
+        stability_selection(HKLRegressor(0.01), X, y, **settings)
 
 
 def test_bad_estimators_and_data():
@@ -243,9 +243,20 @@ def test_bad_estimators_and_data():
     with pytest.raises(TypeError, match="needs an HKLRegressor"):
         stability_selection(Lasso(), X, y)
     with pytest.raises(ValueError):
-        stability_selection(HKLRegressor(), X, y[:-1])
+        stability_selection(HKLRegressor(0.01), X, y[:-1])
     with pytest.raises(ValueError, match="rows of a class"):
-        stability_selection(HKLClassifier(), X, np.r_[np.zeros(59), 1.0])
+        stability_selection(HKLClassifier(0.01), X, np.r_[np.zeros(59), 1.0])
+
+
+def test_an_alpha_that_every_subsample_would_choose_is_refused():
+    X, y = data(60, 3)
+    for estimator in (HKLRegressor(), HKLClassifier()):
+        with pytest.raises(ValueError, match=r"alpha='auto' would choose another .* alphas="):
+            stability_selection(estimator, X, y)
+    found = stability_selection(HKLRegressor(), X, y, alphas=[0.05], n_subsamples=2)
+    same = stability_selection(HKLRegressor(0.05), X, y, n_subsamples=2)
+    assert found.terms.equals(same.terms)
+    assert found.variables.equals(same.variables)
 
 
 def test_it_is_public():

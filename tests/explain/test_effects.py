@@ -6,11 +6,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from explain.cases import BASES, BUMPS, fitted, make_model
+from oracles.designs import design_of
+from oracles.graph_cases import fitted as graph_model
+from sklearn.exceptions import NotFittedError
 
 import hikernel.columns.column_grid as grid_module
 from hikernel import HKLClassifier, HKLRegressor
-from hikernel.explain import effects_frame, term_effects, terms_frame
+from hikernel.bases import OrthonormalPolynomial
+from hikernel.explain import effects_frame, effects_summary, term_effects, terms_frame
+from hikernel.explain.effects import _word
 from hikernel.graphs import term_names
+from hikernel.selection import Fitted
+from hikernel.selection.refit import n_effects
 
 EPS = np.finfo(float).eps
 every_basis = pytest.mark.parametrize(
@@ -132,3 +139,143 @@ def test_terms_of_any_names_differ():
     nodes = [node for node in grid if node]
     for names in itertools.permutations(parts, 3):
         assert len({"intercept", *term_names(nodes, names)}) == len(nodes) + 1, names
+
+
+def by_hand(blocks, n_outputs=None):
+    """The effects of a model with these coefficients: 200 rows of a, b, c and a category d."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(-1, 1, (200, 3)), rng.integers(3, size=200)])
+    design = design_of(X, [OrthonormalPolynomial(4)] * 3, names=list("abcd"), categorical=["d"])
+    model = make_model(design, list(blocks), n_outputs=n_outputs)
+    for block, given in zip(model.kept().blocks, blocks.values(), strict=True):
+        block[...] = given
+    return effects_summary(model, design).set_index("effect")
+
+
+@pytest.mark.parametrize(
+    ("blocks", "shape"),
+    [
+        ({((0, 1),): 1.0}, "increasing"),
+        ({((0, 1),): -1.0}, "decreasing"),
+        ({((0, 2),): 1.0}, "valley"),
+        ({((0, 2),): -1.0}, "peak"),
+        ({((0, 3),): 1.0}, "waves"),
+        ({((0, 4),): 1.0}, "waves"),
+        # A small bend does not count; a larger one does.
+        ({((0, 1),): 1.0, ((0, 2),): 0.1}, "increasing"),
+        ({((0, 1),): 1.0, ((0, 2),): -0.9}, "peak"),
+        ({((0, 1),): 1.0, ((0, 2),): 3.0}, "valley"),
+    ],
+)
+def test_the_shape_of_one_variable(blocks, shape):
+    found = by_hand(blocks)
+    assert found.loc["a", "shape"] == shape
+    assert found.loc["a", "n_terms"] == len(blocks)
+    assert found.loc["a", "variables"] == ("a",)
+    # Shapes are those of the curve and not of its units.
+    assert by_hand({node: 1e-6 * value for node, value in blocks.items()})["shape"]["a"] == shape
+    # On a grid by hand: 41 values are enough to see it.
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (200, 1))
+    design = design_of(X, [OrthonormalPolynomial(4)])
+    levels = design.bases[0].transform(np.sort(X[:, 0])[5:-5])
+    curve = sum(value * levels[node[0][1]][:, 0] for node, value in blocks.items())
+    steps = np.diff(curve)
+    if shape in ("increasing", "decreasing"):
+        assert abs(curve[-1] - curve[0]) > 0.9 * np.ptp(curve)
+    elif shape != "waves":
+        turning = int(np.argmin(curve) if shape == "valley" else np.argmax(curve))
+        assert 0 < turning < len(steps)
+
+
+@pytest.mark.parametrize(
+    ("curve", "word"),
+    [
+        ([0, 1, 2, 3], "increasing"),
+        ([3, 2, 1, 0], "decreasing"),
+        ([0, 1, 0], "peak"),
+        ([1, 0, 1], "valley"),
+        ([0, 1, 0, 1], "waves"),
+        ([0, 0, 0], "flat"),
+        ([0, 100, 96, 101], "increasing"),  # back by 4 % of the range
+        ([0, 100, 94, 101], "waves"),  # back by 6 %
+        ([0, -4, 100], "increasing"),
+        ([0, -6, 100], "valley"),
+        ([0, 100, 98, 96, 94], "peak"),  # small steps that add up
+        ([0, 2, 4, 6, 8, 6, 4, 2, 0], "peak"),
+        ([0, 50, 48, 100, 98], "increasing"),
+    ],
+)
+def test_words_of_curves(curve, word):
+    assert _word(np.array(curve, dtype=float)) == word
+    assert _word(5.0 + 1e-3 * np.array(curve, dtype=float)) == word
+
+
+def test_the_shapes_of_several_variables_and_of_categories():
+    found = by_hand(
+        {
+            ((0, 1), (1, 1)): 1.0,
+            ((0, 1), (2, 1)): 1.0,
+            ((0, 2), (2, 1)): 1.0,
+            ((0, 1), (1, 1), (2, 1)): 1.0,
+            ((3, 1),): [1.0, 0.5],
+            ((1, 1), (3, 1)): [1.0, 0.5],
+        }
+    )
+    assert dict(found["shape"]) == {
+        "a * b": "product",
+        "a * c": "surface",
+        "a * b * c": "product",
+        "d": "by category",
+        "b * d": "product",
+    }
+    assert dict(found["order"]) == {"a * b": 2, "a * c": 2, "a * b * c": 3, "d": 1, "b * d": 2}
+    assert dict(found["n_terms"]) == {"a * b": 1, "a * c": 2, "a * b * c": 1, "d": 1, "b * d": 1}
+
+
+def test_classes_with_different_shapes():
+    found = by_hand({((0, 1),): [[1.0, 2.0, 3.0]], ((1, 1),): [[1.0, -2.0, 3.0]]}, n_outputs=3)
+    assert found["shape"]["a"] == "increasing"
+    assert found["shape"]["b"] == "by class"
+
+
+@every_basis
+@pytest.mark.parametrize("n_outputs", [None, 3])
+def test_effects_are_the_terms_by_variables(bases, n_outputs):
+    _, _, design, model = fitted(bases, n_outputs=n_outputs, names=["a", "b", "c"])
+    terms, effects = terms_frame(model, design), effects_summary(model, design)
+    groups = terms[terms["order"] > 0].groupby("variables")["share"]
+    assert set(effects["variables"]) == set(groups.groups)
+    assert len(effects) == n_effects(Fitted(model, model, design))
+    for _, effect in effects.iterrows():
+        assert effect["share"] == pytest.approx(groups.get_group(effect["variables"]).sum())
+        assert effect["n_terms"] == len(groups.get_group(effect["variables"]))
+        assert effect["effect"] == " * ".join(effect["variables"])
+        assert effect["order"] == len(effect["variables"])
+        assert effect["shape"]
+    assert effects["share"].is_monotonic_decreasing
+
+
+def test_effects_of_an_estimator_and_of_none():
+    X = np.random.default_rng(0).uniform(-1, 1, size=(200, 3))
+    y = X[:, 0] + 2 * X[:, 1] * X[:, 2] - X[:, 1] ** 2
+    table = pd.DataFrame(X, columns=["a", "b", "c"])
+    with pytest.raises(NotFittedError):
+        _ = HKLRegressor().effects_
+    model = HKLRegressor(alpha=1e-3).fit(table, y)
+    shapes = model.effects_.set_index("effect")["shape"]
+    assert (shapes["a"], shapes["b"], shapes["b * c"]) == ("increasing", "peak", "product")
+    assert model.effects_["share"].sum() == pytest.approx(1.0)
+    nothing = HKLRegressor(alpha=1e3).fit(table, y).effects_
+    assert list(nothing.columns) == list(model.effects_.columns)
+
+
+def test_effects_of_graphs_are_their_terms():
+    model = graph_model("features")
+    effects, terms = model.effects_, model.terms_
+    assert list(effects.columns) == ["effect", "n_terms", "share"]
+    assert effects["effect"].tolist() == terms["term"].tolist()
+    assert effects["share"].tolist() == terms["share"].tolist()
+    assert set(effects["n_terms"]) == {1}
+    fitted_model = Fitted(model._model, model._model, model._design)
+    assert len(effects) == n_effects(fitted_model)

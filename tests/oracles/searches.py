@@ -15,6 +15,7 @@ from hikernel.search import (
     objective,
     paper_search,
 )
+from hikernel.search.effort import PROOF_WORK
 from hikernel.search.lookahead import _Lookahead
 from hikernel.search.tail_proof import TailProof
 
@@ -34,7 +35,7 @@ class ProblemAt:
         with mock.patch.object(objective, "_SOLVE_SHARE", solve_tol / tol):
             return self.objective.solve(self.objective.reduced(nodes), self.lam, tol=tol)
 
-    def tail(self, solved, *, tol=1e-3, max_explored=10**6, is_late=lambda: False):
+    def tail(self, solved, *, tol=1e-3, max_explored=10**6, max_work=PROOF_WORK):
         """Bound everything outside a solved hull, exactly."""
         searcher = _Lookahead(self.objective, self.lam, SearchSettings(tol=tol), None)
         return TailProof(
@@ -42,8 +43,8 @@ class ProblemAt:
             solved,
             mode="exact",
             shared_bound=searcher._shared_bound,
-            is_late=is_late,
             max_explored=max_explored,
+            max_work=max_work,
             seed=0,
             attempt=1,
         ).run()

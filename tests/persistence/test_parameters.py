@@ -22,7 +22,7 @@ def neg_worst(model, X, y):
 
 
 def cross_validated(**parameters):
-    settings = {"alphas": [0.1, 0.01], "cv": 2, "max_kernels": 12, "certify": "none"}
+    settings = {"alphas": [0.01, 0.001], "cv": 2, "max_kernels": 12, "certify": "none"}
     return HKLRegressorCV(**{**settings, **parameters})
 
 
@@ -36,10 +36,10 @@ def saved_in_silence(model, folder):
 @pytest.mark.parametrize(
     ("given", "kept"),
     [
-        (np.array([0.1, 0.01]), [0.1, 0.01]),
+        (np.array([0.01, 0.001]), [0.01, 0.001]),
         (np.array([1, 2]), [1, 2]),
-        (pd.Series([0.1, 0.01]), [0.1, 0.01]),
-        ((0.1, 0.01), (0.1, 0.01)),
+        (pd.Series([0.01, 0.001]), [0.01, 0.001]),
+        ((0.01, 0.001), (0.01, 0.001)),
     ],
     ids=repr,
 )
@@ -119,13 +119,13 @@ def test_a_generator_of_columns_is_left_out_aloud(tmp_path):
 def test_a_classifier_with_all_of_them(tmp_path):
     labels = np.where(Y > 0, "high", "low")
     model = HKLClassifierCV(
-        alphas=np.array([0.1, 0.01]), cv=KFold(2), scoring=get_scorer("accuracy"), certify="none"
+        alphas=np.array([0.01, 0.001]), cv=KFold(2), scoring=get_scorer("accuracy"), certify="none"
     ).fit(X, labels)
     with pytest.warns(UserWarning, match="is not kept in the file") as caught:
         save(model, tmp_path / "model.hik")
     assert len(caught) == 2
     again = load(tmp_path / "model.hik")
-    assert (again.alphas, again.cv, again.scoring) == ([0.1, 0.01], 5, None)
+    assert (again.alphas, again.cv, again.scoring) == ([0.01, 0.001], 5, None)
     np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
 
 

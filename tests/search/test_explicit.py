@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from losses.cases import CASES
+from oracles.clocks import at_every_moment
 from oracles.dags import (
     ancestors,
     dag_optimum,
@@ -198,23 +199,26 @@ def test_enough_room_is_no_reason_to_stop():
     assert just.certificate.certified
 
 
-def test_a_spent_time_budget_leaves_a_model_and_its_bound():
-    problem = chain_problem(4, 1e-4, noise=0.5)
-    start = ([("beside", 0)], problem.reduced([("beside", 0)]).solve(1e-4, tol=1e-4).warm_start)
-    result = explicit(problem, tol=1e-4, max_kernels=100, time_budget=-1.0, start=start)
-    assert result.certificate.reason is StopReason.SEARCH_TIME
-    assert not result.certificate.certified
-    assert result.certificate.kind == "exact"
-    best = explicit(problem, tol=1e-6, max_kernels=100).certificate
-    assert 0.0 < result.certificate.dual_bound <= best.objective <= result.certificate.objective
-    assert len(result.history) == 2
-
-
-def test_a_budget_that_is_spent_at_the_optimum_takes_nothing_away():
-    problem = chain_problem(2, 0.05)
-    free = explicit(problem, tol=1e-2, max_kernels=100)
-    start = (free.nodes, free.solution.warm_start)
-    assert explicit(problem, tol=1e-2, time_budget=-1.0, start=start).certificate.certified
+@pytest.mark.parametrize("kind", ["features", "grams"])
+def test_time_may_be_up_at_any_moment(kind):
+    problem = Case(0, 8, kind, alpha=1e-3).problem
+    settings_ = {"tol": 1e-4, "max_kernels": 100}
+    free = explicit(problem, **settings_)
+    results = at_every_moment(lambda: explicit(problem, **settings_))
+    assert len(results) > 2
+    for result in results:
+        assert problem.graph.hull(result.nodes) == set(result.nodes)
+        assert len(result.solution.eta) == len(result.nodes)
+        assert result.certificate.objective >= free.certificate.dual_bound
+        measured = problem.solve(problem.reduced(result.nodes), problem.lam, tol=1e-4)
+        assert measured.objective == pytest.approx(result.certificate.objective, rel=1e-3)
+    for result in results[:-1]:
+        assert result.certificate.reason is StopReason.SEARCH_TIME
+        assert not result.certificate.certified
+        assert result.certificate.kind == "none"
+        assert result.certificate.dual_bound == 0.0
+    assert results[-1].certificate == free.certificate
+    assert len({len(result.nodes) for result in results}) > 1
 
 
 def test_the_flat_graph_is_multiple_kernel_learning():

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from oracles.clocks import at_every_moment
 from oracles.designs import design_of
 from oracles.naive import all_nodes, dual_norm_squared, node_features
 from oracles.problems import optimum_of, prediction_of, small_problem
@@ -23,7 +24,7 @@ from hikernel.bases import (
     Spline,
 )
 from hikernel.engines import machine, numpy_engine, tails
-from hikernel.search import StopReason, growth, objective, tail_proof
+from hikernel.search import StopReason, objective, tail_proof
 from hikernel.search.growth import TailBound
 
 BASES = [
@@ -134,7 +135,7 @@ def problem_with(alpha, n, p, term, noise=0.3):
 
 def test_pairs_without_parents_are_found_where_the_paper_sees_nothing():
     term = ((2, 2), (4, 1))
-    problem, _ = problem_with(0.03, 4000, 6, term)
+    problem, _ = problem_with(0.03, 20000, 6, term)
     found = lookahead(problem, tol=1e-2, max_kernels=100, certify="none")
     assert set(found.nodes) == problem.graph.hull([term])
     blind = paper(problem, tol=1e-2, max_kernels=100, certify="none")
@@ -193,28 +194,37 @@ def test_a_hull_without_room_is_reported():
     assert grid.is_hull(result.nodes)
 
 
-def test_a_spent_budget_returns_a_valid_model_and_says_so():
-    problem, grid = problem_with(1e-4, 300, 8, ((1, 1), (3, 2)))
-    result = lookahead(problem, tol=1e-3, time_budget=-1.0, certify="exact")
-    assert grid.is_hull(result.nodes)
-    assert not result.certificate.certified
-    assert result.certificate.reason is StopReason.SEARCH_TIME
-    assert result.certificate.dual_bound == 0.0
+@pytest.mark.parametrize("search", [lookahead, paper], ids=["lookahead", "paper"])
+def test_time_may_be_up_at_any_moment(search):
+    problem, grid = problem_with(1e-3, 300, 8, ((1, 1), (3, 2)))
+    settings_ = {"tol": 1e-3, "max_kernels": 200, "certify": "exact"}
+    free = search(problem, **settings_)
+    results = at_every_moment(lambda: search(problem, **settings_))
+    for cut in results:
+        assert grid.is_hull(cut.nodes)
+        assert len(cut.solution.eta) == len(cut.nodes)
+        assert cut.certificate.objective >= free.certificate.dual_bound
+        measured = problem.solve(problem.reduced(cut.nodes), problem.lam, tol=1e-3)
+        assert cut.certificate.objective == pytest.approx(measured.objective, rel=1e-3)
+    for cut in results[:-1]:
+        # Nothing is proven, and no bound is claimed that was not finished.
+        assert cut.certificate.kind == "none"
+        assert not cut.certificate.certified
+        assert cut.certificate.dual_bound == 0.0
+        if cut.certificate.reason is StopReason.PROOF_TIME:
+            assert cut.nodes == free.nodes
+            assert cut.certificate.objective == pytest.approx(free.certificate.objective, rel=1e-3)
+    expected = [StopReason.SEARCH_TIME, StopReason.PROOF_TIME, free.certificate.reason]
+    if search is paper:
+        expected.remove(StopReason.PROOF_TIME)  # its last step is its proof
+    assert list(dict.fromkeys(cut.certificate.reason for cut in results)) == expected
+    assert results[-1].certificate == free.certificate
 
 
-def test_a_budget_spent_during_the_proof_leaves_the_bound_that_stands(monkeypatch):
+def test_few_explored_kernels_leave_the_bound_that_stands(monkeypatch):
+    monkeypatch.setattr(objective, "_LISTED", 0)
     problem, _ = problem_with(0.01, 300, 8, ((1, 1), (3, 2)))
     free = lookahead(problem, tol=1e-3, max_kernels=200, certify="exact")
-    calls = []
-
-    def is_late(search):
-        calls.append(1)
-        return len(calls) > 12
-
-    with monkeypatch.context() as patch:
-        patch.setattr(growth.HullSearch, "_is_late", is_late)
-        cut = lookahead(problem, tol=1e-3, max_kernels=200, certify="exact")
-    assert cut.certificate.dual_bound <= free.certificate.objective
     few = lookahead(problem, tol=1e-3, max_kernels=200, max_explored=50, certify="exact")
     assert few.certificate.kind == "exact"
     assert 0.0 < few.certificate.dual_bound <= free.certificate.objective
@@ -260,6 +270,8 @@ def test_auto_chooses_by_size(monkeypatch):
     problem, _ = problem_with(0.03, 300, 4, ((0, 1),))
     assert problem.tail_mode("auto") == "exact"
     monkeypatch.setattr(objective, "AUTO_WORK", 10)
+    assert problem.tail_mode("auto") == "exact"  # 81 nodes: all of them are scored
+    monkeypatch.setattr(objective, "_LISTED", 80)
     assert problem.tail_mode("auto") == "statistical"
     monkeypatch.setattr(objective, "AUTO_SKETCH_WORK", 10)
     assert problem.tail_mode("auto") == "none"
@@ -284,7 +296,9 @@ def test_a_full_hull_ends_the_search_when_only_the_proof_sees_the_term(max_kerne
     assert result.certificate.reason is StopReason.MAX_KERNELS
 
 
-def test_the_bound_on_the_whole_tail_covers_the_tail():
+def test_the_bound_on_the_whole_tail_covers_the_tail(monkeypatch):
+    monkeypatch.setattr(objective, "_LISTED", 0)
+
     # Replicates with noise that no term explains, and a weak pair outside the hull.
     def target(X):
         noise = np.where(np.arange(len(X)) < len(X) // 2, 3.0, -3.0)
@@ -299,14 +313,19 @@ def test_the_bound_on_the_whole_tail_covers_the_tail():
     assert bound.value >= score / problem.graph.weight(pair) ** 2 > 0.0
 
 
-def test_a_time_out_during_the_proof_is_still_a_proof():
+@pytest.mark.parametrize("listed", [0, 2000])
+def test_a_proof_that_ends_early_is_still_a_proof(monkeypatch, listed):
+    monkeypatch.setattr(objective, "_LISTED", listed)
     cut_short = 0
     for seed in range(6):
         small = small_problem(OrthonormalPolynomial(2), seed, p=3, n=25, alpha=1e-3)
         optimum, _ = optimum_of(small)
         hull = sorted(small.grid.hull([((0, 1), (1, 1))]), key=len)
         solved = small.search.solved(hull)
-        bound = small.search.tail(solved, is_late=iter([False, *[True] * 100]).__next__)
-        cut_short += bound.reason is StopReason.PROOF_TIME
-        assert solved.dual.value(max(solved.inside, bound.value)) <= optimum * (1 + 1e-7)
-    assert cut_short >= 3
+        effort = small.search.effort("exact")
+        one_each = effort.extensions(1) + effort.bounds([()]) + effort.bounds([(0,), (1,), (2,)])
+        for max_work in (0.0, 1.01 * one_each, 1e12):
+            bound = small.search.tail(solved, max_work=max_work)
+            assert solved.dual.value(max(solved.inside, bound.value)) <= optimum * (1 + 1e-7)
+            cut_short += bound.reason is StopReason.MAX_WORK and bound.kind == "exact"
+    assert cut_short >= 3 if listed == 0 else cut_short == 0

@@ -128,9 +128,10 @@ def test_twin_rows_at_an_extreme_point_do_not_fool_the_certificate():
     y[:-2] -= linear @ np.linalg.lstsq(linear, y[:-2], rcond=None)[0]
     y[-1], y[-2] = 2.0, -2.0
     with pytest.warns(CertificateWarning):
-        model = HKLRegressor(0.01, max_kernels=5).fit(X, y)
-    # A model on two of the columns is feasible for all of them.
-    smaller = HKLRegressor(0.01, tol=1e-6, max_kernels=400, certify="exact").fit(X[:, :2], y)
+        model = HKLRegressor(0.01, weight_base=2.0, max_kernels=5).fit(X, y)
+    # A model on two of the columns is feasible for all of them, with the same weights.
+    smaller = HKLRegressor(0.01, weight_base=2.0, tol=1e-6, max_kernels=400, certify="exact")
+    smaller.fit(X[:, :2], y)
     assert model.certificate_.dual_bound <= smaller.certificate_.objective
 
 
@@ -204,6 +205,8 @@ def test_auto_bounds_small_data_only(monkeypatch):
     small = small_problem(OrthonormalPolynomial(2), 2)
     assert paper(small.search, tol=1e-3, max_kernels=50).certificate.kind == "exact"
     monkeypatch.setattr(objective, "AUTO_WORK", 10)
+    assert paper(small.search, tol=1e-3, max_kernels=50).certificate.kind == "exact"
+    monkeypatch.setattr(objective, "_LISTED", 8)  # of nine nodes
     unproven = paper(small.search, tol=1e-3, max_kernels=50).certificate
     assert unproven.kind == "none"
     assert unproven.reason is StopReason.NOT_BOUNDED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -19,6 +20,12 @@ from hikernel.selection.ridge import fit_ridge
 
 SETTINGS = SearchSettings(certify="none")
 SMOOTH = [SquaredError(), Huber(), LogLoss(), Poisson(), SquaredHinge()]
+
+
+@pytest.fixture
+def one_pass(monkeypatch):
+    """Let no refit drop effects in a second pass."""
+    monkeypatch.setattr(import_module("hikernel.selection.refit"), "_DROPPED_SHARES", ())
 
 
 def signal(X):
@@ -155,15 +162,68 @@ def test_a_basis_object_keeps_its_degree_in_the_variables_refit():
         assert max(level for node in nodes for _, level in node) == degree
 
 
+def effect_shares(fitted):
+    """The share of every set of variables in the variance of all terms."""
+    found = {}
+    for node, share in zip(fitted.model.nodes, fitted.model.shares, strict=True):
+        variables = tuple(m for m, _ in node)
+        found[variables] = found.get(variables, 0.0) + share
+    return found
+
+
+@pytest.mark.parametrize("loss", [SquaredError(), LogLoss()], ids=lambda loss: loss.name)
+@pytest.mark.parametrize("name", ["sparse", "variables"])
+def test_a_second_pass_drops_the_effects_that_nobody_misses(name, loss, monkeypatch):
+    problem, _, _ = make(loss, n=400, p=4)
+    model = problem.solve(3e-4, SETTINGS)
+    with monkeypatch.context() as patch:
+        patch.setattr(import_module("hikernel.selection.refit"), "_DROPPED_SHARES", ())
+        whole = refit(name, problem, model)
+    fitted = refit(name, problem, model)
+    before, after = effect_shares(whole), effect_shares(fitted)
+    assert set(after) < set(before)
+    assert {(0,), (0, 1)} <= set(after)
+    # Whole effects are dropped, those of the least share.
+    kept = {node for node in whole.model.nodes if tuple(m for m, _ in node) in after}
+    assert set(fitted.model.nodes) == kept
+    least_kept = min(before[variables] for variables in after)
+    most_dropped = max(share for variables, share in before.items() if variables not in after)
+    assert most_dropped < least_kept
+    assert most_dropped < 3e-2
+    # What is left predicts as well on new rows.
+    _, X_new, y_new = make(loss, n=4000, p=4, seed=1)
+    assert loss_of(problem, fitted, X_new, y_new) < 1.03 * loss_of(problem, whole, X_new, y_new)
+    assert fitted.refit == name
+    assert fitted.model.certificate.refit == name
+
+
+def test_effects_that_matter_are_not_dropped(one_pass):
+    problem, _, _ = make(n=400, p=3, truth=lambda X: X[:, 0] + X[:, 1] + X[:, 2])
+    model = problem.solve(0.01, SETTINGS)
+    ridge, sparse = (refit(name, problem, model) for name in ("ridge", "sparse"))
+    # Without a second pass they are the same fit.
+    assert sparse.model.nodes == ridge.model.nodes
+    np.testing.assert_allclose(sparse.model.coef, ridge.model.coef, rtol=1e-9)
+
+
+def test_a_weak_effect_stays_if_it_is_missed():
+    # 2 % of the variance, without noise: dropping it would raise the error by far.
+    problem, _, _ = make(n=400, p=3, truth=lambda X: 10.0 * X[:, 0] + 1.5 * X[:, 1])
+    model = problem.solve(1e-4, SETTINGS)
+    shares = effect_shares(refit("ridge", problem, model))
+    assert 0.01 < shares[(1,)] < 0.03
+    assert (1,) in effect_shares(refit("sparse", problem, model))
+
+
 @pytest.mark.parametrize("max_order", [1, 2])
-def test_the_variables_refit_keeps_to_max_order(max_order):
+def test_the_variables_refit_keeps_to_max_order(max_order, one_pass):
     problem, _, _ = make(truth=lambda X: X[:, 0] + X[:, 1] + X[:, 2], max_order=max_order)
     model = problem.solve(0.001, SETTINGS)
     nodes = refit("variables", problem, model).model.nodes
     assert max(len(node) for node in nodes) == max_order
 
 
-def test_many_variables_lower_the_degree():
+def test_many_variables_lower_the_degree(one_pass):
     problem, _, _ = make(p=11, truth=lambda X: X.sum(axis=1), n=400)
     model = problem.solve(0.001, SETTINGS)
     assert len(selected_variables(model)) == 11

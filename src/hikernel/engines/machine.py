@@ -1,8 +1,10 @@
-"""Memory, which is checked before it is allocated, and threads, which follow the user's limits."""
+"""Memory, checked before it is allocated; threads and time, which follow the user's limits."""
 
 from __future__ import annotations
 
+import math
 import os
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -14,16 +16,20 @@ from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-from hikernel.errors import MemoryPlanError
+from hikernel.errors import MemoryPlanError, OutOfTime
 
 __all__ = [
     "TILE_NUMBERS",
     "MemoryPlan",
     "available_bytes",
+    "check_time",
+    "deadline",
     "in_threads",
+    "is_late",
     "n_threads",
     "one_blas_thread",
     "require_memory",
+    "time_limit",
 ]
 
 TILE_NUMBERS = 2**20
@@ -37,6 +43,40 @@ Result = TypeVar("Result")
 
 _outer_threads: ContextVar[int | None] = ContextVar("outer_threads", default=None)
 """Number of threads that were allowed before ``one_blas_thread`` was entered."""
+
+
+_deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
+"""When the time of the user is up, on the monotonic clock; only ``time_limit`` sets it."""
+
+
+@contextmanager
+def time_limit(end: float) -> Iterator[None]:
+    """Let ``check_time`` raise within the context once the monotonic clock has passed ``end``.
+
+    Only a time budget that the user has set comes here: without one, no result depends on a clock.
+    """
+    token = _deadline.set(end)
+    try:
+        yield
+    finally:
+        _deadline.reset(token)
+
+
+def deadline() -> float:
+    """Return when the time of the user is up, on the monotonic clock; infinity without a limit."""
+    return _deadline.get()
+
+
+def is_late() -> bool:
+    """Return whether the time of the user is up."""
+    end = _deadline.get()
+    return end < math.inf and time.monotonic() > end
+
+
+def check_time() -> None:
+    """Raise :class:`OutOfTime` if the time of the user is up; call it where work can stop."""
+    if is_late():
+        raise OutOfTime
 
 
 def available_bytes() -> int | None:
@@ -152,6 +192,8 @@ def in_threads(
 ) -> Iterator[Result]:
     """Run all jobs on as many threads as the user allows, and yield their results in order.
 
+    Between jobs it checks the time.
+
     Parameters
     ----------
     work : callable
@@ -163,12 +205,15 @@ def in_threads(
     """
     threads = min(n_threads(), len(jobs))
     if threads < 2 or (n_rows is not None and n_rows < _MIN_ROWS_FOR_THREADS):
-        yield from map(work, jobs)
+        for job in jobs:
+            check_time()
+            yield work(job)
         return
     with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
         # Submit jobs in batches, so that few results wait in memory.
         window = 4 * threads
         for start in range(0, len(jobs), window):
+            check_time()
             yield from pool.map(work, jobs[start : start + window])
 
 

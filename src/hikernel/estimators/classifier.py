@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -268,7 +268,7 @@ n_iter_, n_features_in_, feature_names_in_
     array(['yes', 'no'], dtype='<U3')
     """
 
-    alpha: float = 0.01
+    alpha: float | Literal["auto"] = "auto"
     loss: Any = field(default="log_loss", kw_only=True)
     class_weight: Any = field(default=None, kw_only=True)
     refit: str | None = field(default=None, kw_only=True)
@@ -284,8 +284,8 @@ n_iter_, n_features_in_, feature_names_in_
         y : array-like of shape (n_samples,)
             Labels of any type.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights, zero or positive; an integer weight is equivalent to repeating the
-            row.
+            Weights, zero or positive. With a number for alpha, an integer weight is equivalent to
+            repeating the row; alpha="auto" counts rows by how unequal their weights are.
 
         Returns
         -------

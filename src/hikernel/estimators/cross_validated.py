@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -17,14 +16,17 @@ from sklearn.utils.validation import check_random_state
 
 from hikernel.checks import check_choice, outside_level
 from hikernel.engines.protocol import FloatArray
+from hikernel.errors import OutOfTime
 from hikernel.estimators.classifier import ClassPredictions, keep_classes
 from hikernel.estimators.estimator import HKLEstimator, TrainingData, check_refit_name
 from hikernel.estimators.parameters import ChoiceParameters, documented
-from hikernel.estimators.path import Path, check_alphas, solve_path
+from hikernel.estimators.path import Path, check_alphas, path_lams
 from hikernel.estimators.regressor import NumberPredictions
 from hikernel.graphs import take
 from hikernel.search import SearchSettings
 from hikernel.selection import (
+    Choice,
+    CrossValidation,
     Fitted,
     Fold,
     TrainingProblem,
@@ -32,14 +34,20 @@ from hikernel.selection import (
     comparable_refits,
     cross_validate,
     refit,
+    without_proof,
 )
 
 __all__ = ["CrossValidatedEstimator", "HKLClassifierCV", "HKLRegressorCV"]
 
-_LEAST_PROOF_SECONDS = 5.0
-_PROOF_SHARE = 0.25
-"""Time for the last solve and its proof, as a share of the time spent on path, folds and refits; at
-least ``_LEAST_PROOF_SECONDS``."""
+_LEAST_PROOF_WORK = 5e10
+"""Least work that a proof may do (seconds); otherwise it may do as much as the cross-validation."""
+
+RULES: dict[str, Callable[[CrossValidation], Choice]] = {
+    "sparse": CrossValidation.sparse,
+    "best": CrossValidation.best,
+    "one_se": CrossValidation.one_standard_error,
+}
+"""How one pair of alpha and refit is picked from the scores."""
 
 
 @dataclass(frozen=True)
@@ -86,7 +94,7 @@ class CrossValidatedEstimator(HKLEstimator):
 
     alphas: Any
     n_alphas: int
-    eps: float
+    eps: float | None
     cv: Any
     scoring: Any
     rule: str
@@ -97,7 +105,7 @@ class CrossValidatedEstimator(HKLEstimator):
         settings = super()._check_parameters()
         check_alphas(self.alphas, self.n_alphas, self.eps)
         check_refit_name(self.refit)
-        check_choice("rule", self.rule, ["best", "one_se"])
+        check_choice("rule", self.rule, list(RULES))
         if self.n_jobs == 0:
             raise ValueError("n_jobs must not be 0; pass None or 1 for one process, -1 for all.")
         return settings
@@ -113,37 +121,38 @@ class CrossValidatedEstimator(HKLEstimator):
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
         """Choose alpha and refit, solve with a proof at that alpha, set the fitted attributes."""
         settings = self._start_fit()
-        data = self._read_data(X, y, sample_weight)
-        splits = self._splits(X, data, groups)
-        began = time.monotonic()
-        problem = self._training_problem(data, settings)
-        if self.refit != "auto":
-            self._check_refit(self.refit, problem)
-        folds = _used_folds(problem, splits)
-        score = self._score(problem, X, data.y)
-        unproven = replace(settings, certify="none", time_budget=None)
-        path = solve_path(
-            problem,
-            unproven,
-            alphas=self.alphas,
-            n_alphas=self.n_alphas,
-            eps=self.eps,
-            verbose=self.verbose,
-        )
-        results = cross_validate(
-            problem,
-            path.lams.tolist(),
-            unproven,
-            folds,
-            comparable_refits(problem) if self.refit == "auto" else [self.refit],
-            score,
-            self.n_jobs,
-        )
-        choice = results.one_standard_error() if self.rule == "one_se" else results.best()
-        spent = time.monotonic() - began
-        seconds = self.time_budget or max(_LEAST_PROOF_SECONDS, _PROOF_SHARE * spent)
-        start = path.points[choice.position].model
-        selected = problem.solve(start.lam, replace(settings, time_budget=seconds), start=start)
+        with self._time_limit():
+            data = self._read_data(X, y, sample_weight)
+            splits = self._splits(X, data, groups)
+            problem = self._training_problem(data, settings)
+            if self.refit != "auto":
+                self._check_refit(self.refit, problem)
+            folds = _used_folds(problem, splits)
+            lams = path_lams(problem, self.alphas, self.n_alphas, self.eps)
+            with self._path_progress(len(lams)) as progress:
+                results, path = cross_validate(
+                    problem,
+                    lams,
+                    replace(settings, certify="none"),
+                    folds,
+                    comparable_refits(problem) if self.refit == "auto" else [self.refit],
+                    self._score(problem, X, data.y),
+                    until_turned=self.alphas is None and self.eps is None,
+                    n_jobs=self.n_jobs,
+                    callback=progress,
+                )
+            if len(results.lams) > 0:
+                choice = RULES[self.rule](results)
+                last = results.best().position == len(path) - 1
+                score = float(results.means[results.refits.index(choice.refit), choice.position])
+            else:  # the time budget was spent before every fold had a model
+                choice, last, score = Choice(path.least_error(), None), True, np.nan
+            start = path.points[choice.position].model
+            work = max(_LEAST_PROOF_WORK, results.work)
+            try:
+                selected = problem.solve(start.lam, replace(settings, max_work=work), start=start)
+            except OutOfTime:
+                selected = without_proof(start)
         fitted = refit(choice.refit, problem, selected)
         if fitted is None:
             warnings.warn(
@@ -155,10 +164,10 @@ class CrossValidatedEstimator(HKLEstimator):
             fitted = Fitted(selected, selected, problem.design)
         self._set_fitted(fitted, problem.loss, problem.graph)
         self._warn(selected)
+        self._warn_of_end(results.end, len(lams) > 1 and last)
         self.path_ = Path(path.points, path.end, problem.design, self._respond(problem))
-        self.alpha_ = start.lam
         self.cv_results_ = results.results()
-        self.best_score_ = float(results.means[results.refits.index(choice.refit), choice.position])
+        self.best_score_ = score
         self.n_splits_ = len(folds)
 
     def _seed(self) -> int:
@@ -239,7 +248,7 @@ class HKLRegressorCV(NumberPredictions, CrossValidatedEstimator, ChoiceParameter
         Arrays with one entry per pair of alpha and refit: alpha, refit, mean_terms,
         mean_test_score, std_test_score, rank_test_score, and the score of every fold.
     best_score_ : float
-        Mean score of the chosen pair.
+        Mean score of the chosen pair; NaN if a time budget ended before every fold had a model.
     n_splits_ : int
         Number of folds.
     hull_, terms_, certificate_, coef_, intercept_, dual_coef_, nodes_, graph_, bases_, columns_, \
@@ -319,7 +328,7 @@ loss_, history_, n_iter_, n_features_in_, feature_names_in_
     >>> from sklearn.datasets import load_iris
     >>> from hikernel import HKLClassifierCV
     >>> X, y = load_iris(return_X_y=True)
-    >>> HKLClassifierCV(n_alphas=8).fit(X, y).score(X, y) > 0.95
+    >>> HKLClassifierCV(refit="ridge").fit(X, y).score(X, y) > 0.95
     True
     """
 

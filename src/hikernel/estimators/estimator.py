@@ -3,47 +3,62 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from os import PathLike
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import (
-    _check_sample_weight,
-    _check_y,
     check_consistent_length,
     check_is_fitted,
     check_random_state,
 )
 
-from hikernel.checks import check_choice, check_integer, check_number, outside_level
+from hikernel.checks import (
+    check_choice,
+    check_integer,
+    check_number,
+    check_target,
+    check_weights,
+    outside_level,
+)
 from hikernel.columns import ColumnGrid
+from hikernel.engines.machine import time_limit
 from hikernel.engines.protocol import FloatArray
-from hikernel.errors import CertificateWarning, ConvergenceWarning
+from hikernel.errors import CertificateWarning, ConvergenceWarning, OutOfTime
 from hikernel.estimators.explanations import Explanations
 from hikernel.estimators.parameters import OF_COLUMNS, ModelParameters
 from hikernel.estimators.typed_bases import BaseEstimator
 from hikernel.graphs import GraphSource, SearchGraph
 from hikernel.losses import Loss
-from hikernel.search import SearchSettings
+from hikernel.search import SearchSettings, StopReason
 from hikernel.selection import (
     REFITS,
     Fitted,
+    PathEnd,
     TermModel,
     TrainingProblem,
+    compute_path,
+    constant_model,
+    lambda_grid,
     refit,
     refit_is_possible,
     too_many_kernel_rows,
+    without_proof,
 )
 
 __all__ = ["HKLEstimator", "TrainingData"]
 
 _FEW_ROWS = 20
 """Up to this many rows, a single row with most of the objective is no reason for a warning."""
+
+_AUTO_ALPHAS = 40
+"""Largest number of alphas that alpha="auto" tries: down to 10^-9.75 of the first."""
 
 _DESIGN_ATTRIBUTES = ("columns_", "bases_", "n_features_in_", "feature_names_in_")
 """Fitted attributes that only some designs set; those of an earlier fit are removed."""
@@ -142,8 +157,6 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):
             check_integer("verbose", self.verbose, 0)
         if self.time_budget is not None:
             check_number("time_budget", self.time_budget, above=0.0)
-            if self.search == "paper":
-                raise ValueError('time_budget works with search="lookahead" only.')
         if self.certify == "statistical" and self.search == "paper":
             raise ValueError('certify="statistical" works with search="lookahead" only.')
         return SearchSettings(
@@ -151,9 +164,15 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):
             tol=self.tol,
             max_kernels=self.max_kernels,
             certify=self.certify,  # type: ignore[arg-type]
-            time_budget=self.time_budget,
             seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
         )
+
+    @contextmanager
+    def _time_limit(self) -> Iterator[None]:
+        """Stop what is done within the context when the time budget of the user is spent."""
+        seconds = np.inf if self.time_budget is None else float(self.time_budget)
+        with time_limit(time.monotonic() + seconds):
+            yield
 
     def _source(self) -> GraphSource:
         """Return the graph to fit: ``self.graph``, or the grid of the columns of X."""
@@ -231,6 +250,7 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):
             setattr(self, name, value)
         self.loss_ = loss
         self.graph_ = graph
+        self.alpha_ = fitted.selected.lam
         self.hull_ = selected.frame(fitted.design)
         self.nodes_ = model.nodes
         self.coef_ = model.coef
@@ -242,13 +262,42 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):
         self.n_iter_ = len(model.history)
 
     def _warn(self, selected: TermModel) -> None:
-        """Warn if a solve did not converge, or if the model is not certified although asked for."""
+        """Warn if a model is cut short, did not converge, or lacks the proof that was asked for."""
         if not selected.status.ok:
             warnings.warn(selected.status.sentence, ConvergenceWarning, stacklevel=outside_level())
-        if not selected.certificate.certified and self.certify != "none":
+        reason = selected.certificate.reason
+        if reason is StopReason.SEARCH_TIME:
+            warnings.warn(reason.sentence, ConvergenceWarning, stacklevel=outside_level())
+        elif not selected.certificate.certified and self.certify != "none":
             warnings.warn(
                 selected.certificate.explain(), CertificateWarning, stacklevel=outside_level()
             )
+
+    def _warn_of_end(self, end: PathEnd, last: bool) -> None:
+        """Warn if the chosen alpha is the last of a path that was cut off."""
+        if last and end not in (PathEnd.TURNED, PathEnd.SATURATED):
+            warnings.warn(
+                "The chosen alpha is the smallest that was tried, and a smaller one may be better. "
+                + end.sentence,
+                ConvergenceWarning,
+                stacklevel=outside_level(),
+            )
+
+    def _path_progress(self, n_points: int) -> AbstractContextManager[Any]:
+        """Return a context that gives a function to call with every point, or None if silent."""
+        if not self.verbose:
+            return nullcontext()
+        from hikernel.estimators.progress import PathProgress
+
+        return PathProgress(n_points)
+
+    def _search_progress(self) -> AbstractContextManager[Any]:
+        """Return a context that gives a function to call with every step, or None if silent."""
+        if not self.verbose:
+            return nullcontext()
+        from hikernel.estimators.progress import SearchProgress
+
+        return SearchProgress(self.max_kernels)
 
     def _raw_predict(self, X: Any) -> FloatArray:
         """Return f(x) for the rows of X, shape (n,) or (n, k)."""
@@ -259,12 +308,13 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):
 class OneAlphaEstimator(HKLEstimator):
     """Base class of the estimators that fit at a given alpha."""
 
-    alpha: float
+    alpha: float | Literal["auto"]
     refit: str | None
 
     def _check_parameters(self) -> SearchSettings:
-        remedy = "Without a penalty nothing is selected."
-        check_number("alpha", self.alpha, above=1e-100, remedy=remedy)
+        if not (isinstance(self.alpha, str) and self.alpha == "auto"):
+            remedy = 'Without a penalty nothing is selected; alpha="auto" chooses one.'
+            check_number("alpha", self.alpha, above=1e-100, remedy=remedy)
         if self.refit == "auto":
             raise ValueError(
                 'refit="auto" is a choice of cross-validation; use HKLRegressorCV or '
@@ -276,9 +326,10 @@ class OneAlphaEstimator(HKLEstimator):
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Search, refit, set the fitted attributes, and warn of problems."""
         settings = self._start_fit()
-        problem = self._training_problem(self._read_data(X, y, sample_weight), settings)
-        self._check_refit(self.refit, problem)
-        selected = self._solve(problem, settings)
+        with self._time_limit():
+            problem = self._training_problem(self._read_data(X, y, sample_weight), settings)
+            self._check_refit(self.refit, problem)
+            selected = self._selected_model(problem, settings)
         fitted = Fitted(selected, selected, problem.design)
         if self.refit is not None:
             fitted = self._refitted(self.refit, problem, selected)
@@ -286,13 +337,25 @@ class OneAlphaEstimator(HKLEstimator):
         self._warn(selected)
         self._warn_of_outliers(problem, selected)
 
-    def _solve(self, problem: TrainingProblem, settings: SearchSettings) -> TermModel:
-        if not self.verbose:
-            return problem.solve(float(self.alpha), settings)
-        from hikernel.estimators.progress import SearchProgress
-
-        with SearchProgress(self.max_kernels) as progress:
-            return problem.solve(float(self.alpha), settings, callback=progress)
+    def _selected_model(self, problem: TrainingProblem, settings: SearchSettings) -> TermModel:
+        """Return the model at ``alpha``, or at the alpha with the least estimated error."""
+        start = None
+        if isinstance(self.alpha, str):
+            lams = lambda_grid(problem, _AUTO_ALPHAS, None)
+            unproven = replace(settings, certify="none")
+            with self._path_progress(len(lams)) as show:
+                path = compute_path(problem, lams.tolist(), unproven, show, until_turned=True)
+            chosen = path.least_error()
+            start = path.points[chosen].model
+            self._warn_of_end(path.end, chosen == len(path) - 1)
+        lam = float(self.alpha) if start is None else start.lam
+        try:
+            with self._search_progress() as callback:
+                return problem.solve(lam, settings, start=start, callback=callback)
+        except OutOfTime:
+            if start is None:
+                return constant_model(problem, lam, settings)
+            return without_proof(start)
 
     def _warn_of_outliers(self, problem: TrainingProblem, model: TermModel) -> None:
         """Warn if one row has over half of the training loss: tol is relative to the objective."""
@@ -333,64 +396,3 @@ def _check_graph(graph: Any, chosen: dict[str, Any]) -> GraphSource:
             )
     source: GraphSource = graph
     return source
-
-
-def check_target(y: Any, *, labels: bool, remedy: str) -> NDArray[Any]:
-    """Return y as float64, or as labels of any type, shape (n,).
-
-    Parameters
-    ----------
-    y : array-like of shape (n,)
-        Numbers, or labels of any type.
-    labels : bool
-        Whether y holds labels.
-    remedy : str
-        Advice in the error message if y holds text and numbers are needed.
-    """
-    _refuse_missing(y, "label" if labels else "value")
-    with _text_explained("y", f"a regressor needs numbers; for labels {remedy}"):
-        target = _check_y(y, multi_output=False, y_numeric=not labels)
-        return target if labels else np.asarray(target, dtype=np.float64)
-
-
-def check_weights(n_rows: int, sample_weight: Any) -> FloatArray:
-    """Check sample weights and scale them to a maximum of one; return them, shape (n_rows,)."""
-    with _text_explained("sample_weight", "weights are numbers, one for each row"):
-        weights = np.asarray(
-            _check_sample_weight(sample_weight, np.empty((n_rows, 1)), dtype=np.float64)
-        )
-    if np.any(weights < 0):
-        raise ValueError("sample_weight has negative entries; weights must be zero or positive.")
-    positive = int(np.count_nonzero(weights))
-    if positive < 2:
-        raise ValueError(
-            f"Only {positive} row(s) have a positive sample_weight; at least 2 are needed."
-        )
-    return np.asarray(weights / np.max(weights))
-
-
-@contextmanager
-def _text_explained(name: str, advice: str) -> Iterator[None]:
-    """Replace the error for text in place of numbers by one that gives advice."""
-    try:
-        yield
-    except ValueError as error:
-        if "could not convert string" in str(error):
-            raise ValueError(f"{name} holds text ({error}), but {advice}.") from error
-        raise
-
-
-def _refuse_missing(y: Any, what: str) -> None:
-    """Raise if y has missing entries, which NumPy may turn into text or fail to sort."""
-    import pandas as pd
-
-    # In a list of strings, NumPy would turn a NaN into the string "nan".
-    values = np.asarray(y, dtype=object) if isinstance(y, (list, tuple)) else np.asarray(y)
-    if values.dtype.kind not in "fOmM" or values.size != len(np.atleast_1d(values)):
-        return
-    rows = np.flatnonzero(pd.isna(values.ravel()))
-    if rows.size:
-        raise ValueError(
-            f"y contains NaN or None: it has {rows.size} missing {what}(s), the first in row "
-            f"{rows[0]}, counted from 0; drop these rows of X and y."
-        )

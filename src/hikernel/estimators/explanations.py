@@ -13,6 +13,7 @@ from hikernel.columns import ColumnDesign, ColumnTable
 from hikernel.explain import (
     FunctionalANOVA,
     effects_frame,
+    effects_summary,
     formula,
     functional_anova,
     terms_frame,
@@ -53,6 +54,18 @@ class Explanations:
         """Terms of the model that predicts, one row per term, the largest share first."""
         check_is_fitted(self)
         return terms_frame(self._model, self._design)
+
+    @property
+    def effects_(self) -> pd.DataFrame:
+        """Effects of the model that predicts, the largest share first.
+
+        An effect is the sum of all terms of one set of variables. The columns are effect (its
+        name), variables, order, n_terms, share (of the variance of all terms) and shape, which is
+        "increasing", "decreasing", "peak", "valley", "waves" or "by category" for one variable,
+        and "product" or "surface" for several ("by class" if the classes differ).
+        """
+        check_is_fitted(self)
+        return effects_summary(self._model, self._design)
 
     def effects(self, X: Any) -> pd.DataFrame:
         """Return what each term contributes to f(x).

@@ -50,8 +50,8 @@ class ModelParameters:
     root_weight: float = 1.0
     engine: str = "auto"
     search: str = "lookahead"
-    max_kernels: int = 600
-    tol: float = 1e-3
+    max_kernels: int = 2000
+    tol: float = 1e-2
     certify: str = "auto"
     time_budget: float | None = None
     random_state: Any = 0
@@ -83,27 +83,30 @@ class ChoiceParameters(ModelParameters):
     """Parameters of the estimators that choose alpha and refit by cross-validation."""
 
     alphas: Any = None
-    n_alphas: int = 20
-    eps: float = 1e-5
+    n_alphas: int = 40
+    eps: float | None = None
     cv: Any = 5
     scoring: Any = None
-    rule: str = "best"
+    rule: str = "sparse"
     refit: str | None = "auto"
     n_jobs: int | None = None
 
 
 DESCRIPTIONS: dict[str, str] = {
-    "alpha": """float
+    "alpha": """float or "auto"
     Regularisation strength: smaller values select more terms. It does not depend on the scale of
-    y, except with the Poisson loss.""",
+    y, except with the Poisson loss. "auto" solves a path and takes the alpha with the least
+    estimated error (``docs/method.md``), at the cost of about one fold of
+    :class:`~hikernel.HKLRegressorCV`; ``alpha_`` is the result.""",
     "alphas": """sequence of float, optional
-    Regularisation strengths, in any order. The default is a grid of ``n_alphas`` values, evenly
-    spaced on a logarithmic scale. It starts where the first term is about to enter the model and
-    ends at ``eps`` times that value.""",
+    Regularisation strengths, in any order. The default is a grid that is evenly spaced on a
+    logarithmic scale. It starts where the first term is about to enter the model.""",
     "n_alphas": """int
-    Number of values in the automatic grid.""",
-    "eps": """float
-    Ratio of the last alpha of the automatic grid to the first.""",
+    Largest number of values in the automatic grid.""",
+    "eps": """float, optional
+    Ratio of the last alpha of the automatic grid to the first; all ``n_alphas`` values are then
+    solved. By default there are four values to a power of ten, and the path goes on until the
+    estimated error has turned (cross-validated where there are folds) or the fit saturates.""",
     "class_weight": """dict, "balanced" or None
     Weights of the classes, which multiply ``sample_weight``. "balanced" gives every class the
     same total weight.""",
@@ -112,9 +115,12 @@ DESCRIPTIONS: dict[str, str] = {
     rows of a stratified fold lack a rare class, its test rows are moved to the training rows.""",
     "scoring": """str, callable or None
     The score to maximise; None is minus the mean loss.""",
-    "rule": """{"best", "one_se"}
-    "best" chooses the alpha and refit with the best mean score. "one_se" keeps that refit and
-    chooses the largest alpha with a score within one standard error of the best.""",
+    "rule": """{"sparse", "best", "one_se"}
+    How alpha and refit are chosen. "sparse" takes the pair with the fewest effects among those
+    that are about as good as the best: an error that is larger by at most 0.5 %, or by at most 2 %
+    and one standard error of the difference. An effect is a set of variables with a term.
+    "best" takes the pair with the best mean score. "one_se" keeps that refit and takes the largest
+    alpha with a score within one standard error of the best.""",
     "graph": """KernelGraph or another graph of :mod:`hikernel.graphs`, optional
     A directed acyclic graph of kernels, in place of the columns and their bases: flat multiple
     kernel learning, trees, strings, point clouds, anything with kernels. ``X`` is then whatever
@@ -161,7 +167,8 @@ DESCRIPTIONS: dict[str, str] = {
     "max_kernels": """int
     Largest number of nodes in a hull that is solved.""",
     "tol": """float
-    Duality gap to reach on the whole graph, relative to the objective.""",
+    Duality gap to prove on the whole graph, relative to the objective. The search for terms goes to
+    1/1000 if tol is larger.""",
     "certify": """{"auto", "exact", "statistical", "none"}
     How all kernels outside the hull are bounded. "exact" takes time quadratic in the number of
     rows. "statistical" takes linear time: random signs estimate the sums, and the bound holds
@@ -169,22 +176,24 @@ DESCRIPTIONS: dict[str, str] = {
     exact up to about 6,500 rows with 32 variables (11,000 with 10), statistical above, and "none"
     above about 600,000 rows with 32 variables. With "none", nothing is proven. If a proof was
     asked for and not reached, there is a :class:`~hikernel.errors.CertificateWarning`.""",
-    "refit": """{None, "ridge", "unpenalised", "variables", "auto"}
+    "refit": """{None, "ridge", "sparse", "unpenalised", "variables", "auto"}
     How the coefficients of the selected terms are estimated. None keeps the (shrunken)
     coefficients of the convex problem. "ridge" fits the selected terms again with a ridge penalty,
-    chosen by leave-one-out; "unpenalised" does so without a penalty. "variables" is a ridge fit of
-    the selected terms and all products of the selected variables up to total degree
-    ``degree + 2``, or a lower one if there are too many products; it needs fewer than about a
-    dozen selected variables (bases given as objects keep their own degree). "auto" is for
-    cross-validation only, which then compares None, "ridge" and "variables". Refits need a smooth
+    chosen by leave-one-out; "unpenalised" does so without a penalty. "sparse" then drops the
+    effects of small share that leave-one-out does not miss, and fits again. "variables" is such a
+    fit in two passes of the selected terms and all products of the selected variables up to total
+    degree ``degree + 2``, or a lower one if there are too many products; it needs fewer than about
+    a dozen selected variables (bases given as objects keep their own degree). "auto" is for
+    cross-validation only, which then compares all but "unpenalised". Refits need a smooth
     loss. After a refit, predictions, ``terms_`` and ``coef_`` are those of the refit; the
     certificate, ``hull_`` and ``dual_coef_`` are about the convex problem. Leave-one-out omits a
     row with all its weight, so that with a refit a row of weight two is not quite equivalent to
     two rows.""",
     "time_budget": """float, optional
-    Seconds after which the look-ahead search stops, with the model and the bound found so far.
-    With cross-validation: seconds for the last solve and its proof, by default a quarter of the
-    time spent before, and at least five. In ``hkl_path``: seconds for the whole path.""",
+    Seconds for the whole fit, cross-validation included. When they are spent, the fit ends within
+    about two seconds with what it has; a warning says whether the model or only its proof was cut
+    short. By default nothing is timed: search and proof are limited by counted work, so that the
+    same data give the same model and the same certificate on every machine.""",
     "n_jobs": """int, optional
     Number of joblib workers for the folds.""",
     "random_state": """int, RandomState or None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
@@ -9,16 +10,14 @@ from typing import TYPE_CHECKING, Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from hikernel.checks import check_integer, check_number
+from hikernel.checks import check_integer, check_number, outside_level
 from hikernel.engines.protocol import FloatArray
 from hikernel.estimators.classifier import Labels
 from hikernel.estimators.estimator import HKLEstimator
 from hikernel.estimators.parameters import ModelOptions, documented, same_parameters
 from hikernel.graphs import Design
 from hikernel.losses import CLASSIFICATION, REGRESSION, Loss, make_loss
-from hikernel.search import SearchSettings
 from hikernel.selection import (
-    LambdaPath,
     PathEnd,
     PathPoint,
     TrainingProblem,
@@ -29,7 +28,7 @@ from hikernel.selection import (
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Path", "check_alphas", "hkl_path", "solve_path"]
+__all__ = ["Path", "check_alphas", "hkl_path", "path_lams"]
 
 
 @dataclass(frozen=True)
@@ -119,15 +118,17 @@ class Path:
                 "relative_gap": [certificate.relative_gap for certificate in certificates],
                 "certified": [certificate.certified for certificate in certificates],
                 "explained": [point.explained for point in self.points],
+                "error": [point.error for point in self.points],
                 "seconds": [point.seconds for point in self.points],
             }
         )
 
 
-def check_alphas(alphas: Any, n_alphas: int, eps: float) -> None:
+def check_alphas(alphas: Any, n_alphas: int, eps: float | None) -> None:
     """Raise unless ``alphas`` is None or positive numbers, and the grid parameters are valid."""
     check_integer("n_alphas", n_alphas, 1)
-    check_number("eps", eps, above=0.0, below=1.0)
+    if eps is not None:
+        check_number("eps", eps, above=0.0, below=1.0)
     if alphas is None:
         return
     if isinstance(alphas, (str, bytes, dict)) or np.ndim(alphas) != 1:
@@ -140,23 +141,13 @@ def check_alphas(alphas: Any, n_alphas: int, eps: float) -> None:
         check_number("every alpha", alpha, above=1e-100)
 
 
-def solve_path(
-    problem: TrainingProblem,
-    settings: SearchSettings,
-    *,
-    alphas: Sequence[float] | None,
-    n_alphas: int,
-    eps: float,
-    verbose: int,
-) -> LambdaPath:
-    """Solve a path over ``alphas``, or over an automatic grid if ``alphas`` is None."""
-    lams = lambda_grid(problem, n_alphas, eps).tolist() if alphas is None else list(alphas)
-    if not verbose:
-        return compute_path(problem, lams, settings)
-    from hikernel.estimators.progress import PathProgress
-
-    with PathProgress(len(lams)) as progress:
-        return compute_path(problem, lams, settings, progress)
+def path_lams(
+    problem: TrainingProblem, alphas: Sequence[float] | None, n_alphas: int, eps: float | None
+) -> list[float]:
+    """Return the lambdas of a path, decreasing: ``alphas``, or an automatic grid if it is None."""
+    if alphas is None:
+        return [float(lam) for lam in lambda_grid(problem, n_alphas, eps)]
+    return sorted((float(alpha) for alpha in alphas), reverse=True)
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -165,8 +156,8 @@ class _PathParameters(HKLEstimator):
 
     loss: Any = "squared_error"
     alphas: Any = None
-    n_alphas: int = 30
-    eps: float = 1e-5
+    n_alphas: int = 40
+    eps: float | None = None
     certify: str = "none"
 
     @property
@@ -192,15 +183,14 @@ class _PathParameters(HKLEstimator):
         """Solve the path for the given data."""
         settings = self._check_parameters()
         check_alphas(self.alphas, self.n_alphas, self.eps)
-        problem = self._training_problem(self._read_data(X, y, sample_weight), settings)
-        path = solve_path(
-            problem,
-            settings,
-            alphas=self.alphas,
-            n_alphas=self.n_alphas,
-            eps=self.eps,
-            verbose=self.verbose,
-        )
+        with self._time_limit():
+            problem = self._training_problem(self._read_data(X, y, sample_weight), settings)
+            lams = path_lams(problem, self.alphas, self.n_alphas, self.eps)
+            turning = self.alphas is None and self.eps is None
+            with self._path_progress(len(lams)) as progress:
+                path = compute_path(problem, lams, settings, progress, until_turned=turning)
+        if path.end is PathEnd.TIME:
+            warnings.warn(path.end.sentence, UserWarning, stacklevel=outside_level())
         respond = self._labels.choose if self._holds_labels else problem.loss.predict_mean
         return Path(path.points, path.end, problem.design, respond)
 
@@ -211,7 +201,7 @@ class PathOptions(ModelOptions, total=False):
     loss: Any
     alphas: Any
     n_alphas: int
-    eps: float
+    eps: float | None
 
 
 @documented

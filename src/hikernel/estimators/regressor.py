@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from numpy.typing import NDArray
 
@@ -97,6 +97,8 @@ class HKLRegressor(NumberPredictions, OneAlphaEstimator):
         The loss.
     refit_ : str or None
         How the terms were estimated after selection.
+    alpha_ : float
+        alpha, or the value that "auto" has chosen.
     graph_ : Grid
         The graph that was searched.
     bases_ : pandas.DataFrame
@@ -136,7 +138,7 @@ class HKLRegressor(NumberPredictions, OneAlphaEstimator):
     True
     """
 
-    alpha: float = 0.01
+    alpha: float | Literal["auto"] = "auto"
     loss: Any = field(default="squared_error", kw_only=True)
     refit: str | None = field(default=None, kw_only=True)
 
@@ -151,8 +153,8 @@ class HKLRegressor(NumberPredictions, OneAlphaEstimator):
         y : array-like of shape (n_samples,)
             Target; zero or positive for the Poisson loss.
         sample_weight : array-like of shape (n_samples,), optional
-            Weights, zero or positive; an integer weight is equivalent to repeating the
-            row.
+            Weights, zero or positive. With a number for alpha, an integer weight is equivalent to
+            repeating the row; alpha="auto" counts rows by how unequal their weights are.
 
         Returns
         -------

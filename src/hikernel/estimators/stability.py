@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import check_random_state
 
-from hikernel.checks import check_integer, check_number
+from hikernel.checks import check_integer, check_number, check_weights
 from hikernel.columns.table import TableRows
 from hikernel.engines.protocol import FloatArray, Node
 from hikernel.estimators.cross_validated import CrossValidatedEstimator
@@ -21,7 +21,6 @@ from hikernel.estimators.estimator import (
     HKLEstimator,
     OneAlphaEstimator,
     TrainingData,
-    check_weights,
 )
 from hikernel.graphs import node_name, unambiguous
 from hikernel.search import SearchSettings
@@ -155,6 +154,11 @@ def stability_selection(
         raise ValueError(f"fraction must be 0.5 at most, so that pairs fit; got {fraction!r}.")
     if threshold > 1.0:
         raise ValueError(f"threshold must be 1 at most, as a frequency is; got {threshold!r}.")
+    if alphas is None and isinstance(estimator.alpha, str):
+        raise ValueError(
+            f"stability_selection fits at given alphas, and alpha={estimator.alpha!r} would choose "
+            "another one on every subsample; pass the alpha_ of a fitted model, or alphas=."
+        )
     chosen = [float(estimator.alpha)] if alphas is None else [float(a) for a in alphas]
     if not chosen:
         raise ValueError("alphas is empty; pass at least one, or None for estimator.alpha.")

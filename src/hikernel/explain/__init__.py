@@ -4,13 +4,19 @@ All results are data, computed from a model and its design. Nothing is plotted, 
 """
 
 from hikernel.explain.decomposition import FunctionalANOVA, functional_anova
-from hikernel.explain.effects import effects_frame, term_effects, terms_frame
+from hikernel.explain.effects import (
+    effects_frame,
+    effects_summary,
+    term_effects,
+    terms_frame,
+)
 from hikernel.explain.formula import FormulaTerms, formula, formula_terms
 
 __all__ = [
     "FormulaTerms",
     "FunctionalANOVA",
     "effects_frame",
+    "effects_summary",
     "formula",
     "formula_terms",
     "functional_anova",

@@ -1,4 +1,4 @@
-"""Effect of each term of a model on f(x), and the terms as a data frame.
+"""Effect of each term of a model on f(x), and its terms and effects as data frames.
 
 The terms are used as they are in the model: a term may have a nonzero mean, and two terms may share
 variables. `hikernel.explain.decomposition` regroups them into orthogonal parts.
@@ -6,19 +6,24 @@ variables. `hikernel.explain.decomposition` regroups them into orthogonal parts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hikernel.engines.protocol import FloatArray
+from hikernel.engines.protocol import FloatArray, Node
 from hikernel.graphs import Design
 from hikernel.selection import TermModel
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["effects_frame", "require_finite", "term_effects", "terms_frame"]
+__all__ = ["effects_frame", "effects_summary", "require_finite", "term_effects", "terms_frame"]
+
+_SHAPE_POINTS = 41
+"""Number of values at which the effect of one variable is evaluated to find its shape."""
+_SHAPE_BEND = 0.05
+"""Share of the range of a curve below which a bend does not count."""
 
 
 def term_effects(model: TermModel, design: Design, rows: Any) -> FloatArray:
@@ -122,6 +127,90 @@ def terms_frame(model: TermModel, design: Design) -> pd.DataFrame:
     if variables is not None:
         frame.insert(1, "variables", variables)
     return frame.sort_values("share", ascending=False, kind="stable", ignore_index=True)
+
+
+def effects_summary(model: TermModel, design: Design) -> pd.DataFrame:
+    """Return the effects of a model, the largest share first.
+
+    An effect is the sum of all terms of one set of variables. On a graph without variables every
+    term is an effect.
+
+    Returns
+    -------
+    DataFrame
+        One row per effect, with columns effect (its name), variables (tuple of names), order,
+        n_terms, share (the sum of the shares of its terms) and shape. The shape of one variable is
+        "increasing", "decreasing", "peak", "valley" or "waves" over the bulk of its values, or
+        "by category"; that of several is "product" for a single product and "surface" otherwise.
+        Where the outputs of several classes have different shapes, it is "by class".
+    """
+    import pandas as pd
+
+    kept = model.kept()
+    found = design.variables(kept.nodes)
+    if found is None:
+        terms = terms_frame(model, design)
+        return pd.DataFrame({"effect": terms["term"], "n_terms": 1, "share": terms["share"]})
+    members: dict[tuple[str, ...], list[int]] = {}
+    for i, variables in enumerate(found):
+        if variables:
+            members.setdefault(variables, []).append(i)
+    shares = model.shares[kept.positions]
+    frame = pd.DataFrame(
+        [
+            {
+                "effect": _effect_name(design, kept.nodes[index[0]]),
+                "variables": variables,
+                "order": len(variables),
+                "n_terms": len(index),
+                "share": float(np.sum(shares[index])),
+                "shape": _shape(design, {kept.nodes[i]: kept.blocks[i] for i in index}),
+            }
+            for variables, index in members.items()
+        ],
+        columns=["effect", "variables", "order", "n_terms", "share", "shape"],
+    )
+    return frame.sort_values("share", ascending=False, kind="stable", ignore_index=True)
+
+
+def _effect_name(design: Design, node: Node) -> str:
+    """Return the name of the product of the variables of a node, in quotes where needed."""
+    return str(design.terms([tuple((m, 1) for m, _ in node)])["term"][0])
+
+
+def _shape(design: Design, blocks: Mapping[Node, FloatArray]) -> str:
+    """Return the shape of an effect in a word, from its terms and their coefficients."""
+    nodes = list(blocks)
+    if len(nodes[0]) > 1:
+        return "product" if len(nodes) == 1 else "surface"
+    levels = design.one_variable(nodes[0][0][0], _SHAPE_POINTS)
+    if levels is None:
+        return "by category"
+    values = sum(levels[node[0][1]] @ block for node, block in blocks.items())
+    words = {_word(curve) for curve in np.atleast_2d(np.asarray(values).T)}
+    return words.pop() if len(words) == 1 else "by class"
+
+
+def _word(curve: FloatArray) -> str:
+    """Return the shape of a curve, ignoring bends of less than 5 % of its range."""
+    steps = [0.0]
+    turn = curve[0]
+    least = _SHAPE_BEND * float(np.ptp(curve))
+    for value in curve[1:]:
+        change = value - turn
+        if change * steps[-1] > 0.0:
+            turn = value  # it goes on in the same direction
+        elif abs(change) > least:
+            steps.append(change)
+            turn = value
+    signs = [step > 0.0 for step in steps[1:]]
+    known = {
+        (True,): "increasing",
+        (False,): "decreasing",
+        (True, False): "peak",
+        (False, True): "valley",
+    }
+    return known.get(tuple(signs), "waves" if signs else "flat")
 
 
 def require_finite(values: FloatArray) -> None:

@@ -184,7 +184,9 @@ class Grid:
     @property
     def n_vertices(self) -> int:
         """Number of vertices, a Python int: it exceeds 10^30 for p = 50 and q = 3."""
-        limit = self.n_variables if self.max_order is None else self.max_order
+        if self.max_order is None or self.max_order >= self.n_variables:
+            return math.prod(len(weights) for weights in self.level_weights)
+        limit = self.max_order
         # Coefficients of prod_m (1 + q_m z) up to z^limit: numbers of vertices by order.
         by_order = [1] + [0] * min(limit, self.n_variables)
         for weights in self.level_weights:

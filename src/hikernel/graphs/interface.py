@@ -168,6 +168,13 @@ class Design(ABC):
         parts = zip(nodes, blocks, strict=True)
         return [self.predict([node], block, rows) for node, block in parts]
 
+    def one_variable(self, variable: int, n_points: int) -> list[FloatArray] | None:
+        """Return the levels of a variable at evenly spaced values of its bulk, smallest first.
+
+        One array of shape (n_points, width) per level; None if its values have no order.
+        """
+        return None
+
     def variables(self, nodes: Sequence[Vertex]) -> list[tuple[str, ...]] | None:
         """Return the names of the variables of each node; None if nodes have no variables."""
         return None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hikernel.engines.machine import check_time
 from hikernel.engines.numerics import backtrack
 from hikernel.reduced.loss_solve import LossSolve, Point
 from hikernel.reduced.solution import ReducedSolution, Status, WarmStart
@@ -42,6 +43,7 @@ class Descent(LossSolve):
         """Take steps until the gap is small enough, and return the best point found."""
         last_gap, precision = np.inf, 1.0
         for self.steps in range(1, _MAX_STEPS + 1):
+            check_time()
             objective = self.objective(self._point)
             wanted = max(0.3 * self.tol * objective, 0.03 * min(last_gap, objective))
             gradient, curvature = self._model()

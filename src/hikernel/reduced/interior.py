@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hikernel.engines.machine import check_time
 from hikernel.engines.protocol import FloatArray
 from hikernel.losses import balanced
 from hikernel.losses.plus import plus_slope
@@ -107,6 +108,7 @@ class InteriorPoint(LossSolve):
         self._start(share)
         last_gap, precision = np.inf, 0.03
         for _ in range(_MAX_STEPS):
+            check_time()
             self.steps += 1
             slacks, f = self._slacks, self._point.f
             objective = self.objective(self._point)

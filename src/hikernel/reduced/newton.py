@@ -21,6 +21,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import lapack
 
+from hikernel.engines.machine import check_time
 from hikernel.engines.numerics import backtrack
 from hikernel.engines.protocol import FloatArray
 from hikernel.losses.loss import QuadraticCurve
@@ -102,6 +103,7 @@ def solve_reduced(
     slack = np.full(m, _first_barrier(point, lam, warm=warm_eta is not None))
     status = Status.ITERATIONS
     for iteration in range(max_iter + 1):
+        check_time()
         # While the barrier is large the gap is large too, however good the dual norm bound is. So
         # the bound is refined only where the test may succeed.
         central = float(np.sum(slack)) <= 30.0 * tol * point.value

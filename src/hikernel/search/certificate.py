@@ -36,8 +36,15 @@ class StopReason(Reason):
         "The proof stopped at the number of kernels that it may look at; raise alpha, or limit "
         "max_order."
     )
-    SEARCH_TIME = "The search ran out of its time budget."
-    PROOF_TIME = "The proof ran out of its time budget."
+    MAX_WORK = (
+        "The proof stopped at the work that it may do, which is counted and not timed; raise "
+        "alpha, or limit max_order."
+    )
+    SEARCH_TIME = (
+        "The time budget cut the search short, so that the model, and not only its proof, would "
+        "be another one with more time."
+    )
+    PROOF_TIME = "The time budget cut the proof short; the model itself is complete."
     UNFINISHED = "The search has not ended yet."
 
 
@@ -99,7 +106,7 @@ class Certificate:
     def certified(self) -> bool:
         """Whether the model is proven optimal to ``tol``."""
         proven = self.kind != "none" and math.isfinite(self.objective) and self.objective >= 0.0
-        return proven and self.relative_gap <= self.tol
+        return bool(proven and self.relative_gap <= self.tol)
 
     def scaled(self, factor: float) -> Certificate:
         """Return the certificate with objective and dual bound multiplied by ``factor``."""

@@ -54,7 +54,7 @@ def explicit_search(
 
 
 class _ExplicitSearch(HullSearch[Objective]):
-    def run(self, start: SearchStart | None) -> SearchResult:
+    def _run(self, start: SearchStart | None) -> SearchResult:
         """Grow J until no node violates, or a limit is reached."""
         nodes, warm = (self._first(), None) if start is None else (start.nodes, start.warm)
         solved = self._solve(self._objective.reduced(nodes), warm)

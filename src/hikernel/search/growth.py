@@ -9,19 +9,23 @@ bound holds. They are settled, that is, proven without entering J. Nodes without
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
 import numpy as np
 
+from hikernel.engines.machine import check_time, time_limit
 from hikernel.engines.protocol import FloatArray, Vertex
+from hikernel.errors import OutOfTime
 from hikernel.reduced import HullMap, ReducedProblem, ReducedSolution, Status, WarmStart
 from hikernel.search.certificate import Certificate, DualPoint, StopReason
+from hikernel.search.effort import PROOF_WORK, solve_work
 from hikernel.search.objective import RISK, Certify, Objective, SolvedHull
 
 __all__ = [
+    "IDLE_COST",
     "HullSearch",
     "SearchResult",
     "SearchSettings",
@@ -29,13 +33,16 @@ __all__ = [
     "SearchStep",
     "StepCallback",
     "TailBound",
-    "prune",
 ]
 
 _SETTLED = 2000
 """Largest number of nodes outside J on which a shared kappa is tried."""
 _BATCH = 10
 """Violators that may enter per round; a quarter of the hull size where that is more."""
+SEARCH_TOL = 1e-3
+"""Relative gap up to which nodes are searched for, at most."""
+IDLE_COST = 0.1
+"""Share of the tolerance by which the objective may rise where nodes without weight are dropped."""
 _SETTLE_ROUNDS = 100
 """Largest number of refinement rounds for a shared kappa."""
 
@@ -49,26 +56,28 @@ class SearchSettings:
     search : str
         The name of the search, for graphs that support several: "lookahead" or "paper".
     tol : float
-        Relative duality gap to reach.
+        Relative duality gap to prove. The search itself goes to ``SEARCH_TOL`` if that is less:
+        precision costs a search little and a proof much.
     max_kernels : int
         Largest hull that is solved.
     certify : {"auto", "exact", "statistical", "none"}
         How the tail (the nodes outside the hull) is bounded.
-    time_budget : float or None
-        Seconds after which a search stops and returns its current model.
     seed : int
         Seed of the random draws of statistical bounds.
     max_explored : int
         Largest number of kernels that are scored for the proof.
+    max_work : float
+        Largest work of the proof (``effort``). It is counted, not timed, so that the same data
+        give the same model and the same certificate on any machine.
     """
 
     search: str = "lookahead"
-    tol: float = 1e-3
+    tol: float = 1e-2
     max_kernels: int = 600
     certify: Certify = "auto"
-    time_budget: float | None = None
     seed: int = 0
     max_explored: int = 10**6
+    max_work: float = PROOF_WORK
 
 
 @dataclass(frozen=True)
@@ -128,6 +137,8 @@ class SearchResult:
         What is proven about the model.
     history : list of Certificate
         The certificate of every step.
+    work : float
+        Work of the search without the proof (``effort``).
     """
 
     nodes: list[Vertex]
@@ -137,10 +148,15 @@ class SearchResult:
     dual_coef: FloatArray
     certificate: Certificate
     history: list[Certificate]
+    work: float = 0.0
 
     @classmethod
     def of(
-        cls, solved: SolvedHull, certificate: Certificate, history: list[Certificate]
+        cls,
+        solved: SolvedHull,
+        certificate: Certificate,
+        history: list[Certificate],
+        work: float = 0.0,
     ) -> SearchResult:
         """Return the result whose model is a solved hull."""
         return cls(
@@ -151,6 +167,7 @@ class SearchResult:
             dual_coef=solved.dual.dual_coef,
             certificate=certificate,
             history=history,
+            work=work,
         )
 
 
@@ -184,37 +201,6 @@ class TailBound:
         return cls(np.inf, "none", reason)
 
 
-def prune(objective: Objective, solved: SolvedHull, *, allowed: float, tol: float) -> SolvedHull:
-    """Return the solution on the smallest hull tried whose objective is at most ``allowed``.
-
-    Nodes with small |beta_D(v)|, relative to the largest one, are dropped, and the problem on the
-    remaining nodes is solved again. |beta_D(v)| does not increase from a node to its children, so
-    the remaining nodes are ancestor-closed. The relative cutoff starts at ``tol`` and is divided by
-    ten until the objective is at most ``allowed``. If no smaller hull qualifies, ``solved`` is
-    returned.
-    """
-    reduced, solution = solved.problem, solved.solution
-    norms = reduced.hull.descendant_norms(reduced.node_squares(solution.coef))
-    largest = float(np.max(norms))
-    cutoff = tol
-    while cutoff > 1e-12:
-        # If all coefficients are zero, only the first node is kept, a source of the graph.
-        index = np.flatnonzero(norms > cutoff * largest)
-        index = index if len(index) else np.zeros(1, dtype=np.intp)
-        if len(index) == len(reduced.nodes):
-            break
-        trial = objective.solve(
-            reduced.restrict([reduced.nodes[i] for i in index]),
-            solved.dual.lam,
-            tol=tol,
-            warm=WarmStart(solution.eta[index], solution.coef[reduced.blocks.columns(index)]),
-        )
-        if trial.solution.status.ok and trial.objective <= allowed:
-            return trial
-        cutoff /= 10.0
-    return solved
-
-
 O = TypeVar("O", bound=Objective)  # noqa: E741
 
 
@@ -228,7 +214,7 @@ class HullSearch(Generic[O]):
     lam : float
         lambda.
     settings : SearchSettings
-        How to search, and at what cost. The time budget starts now.
+        How to search, and at what cost.
     callback : callable, optional
         Called with every :class:`SearchStep`.
     """
@@ -243,24 +229,43 @@ class HullSearch(Generic[O]):
         self._objective = objective
         self._lam = lam
         self._settings = settings
-        self._tol = settings.tol
+        self._tol = min(settings.tol, SEARCH_TOL)
         self._callback = callback
         self._history: list[Certificate] = []
-        seconds = settings.time_budget
-        self._deadline = np.inf if seconds is None else time.monotonic() + seconds
+        self._work = 0.0
+        self._last: SolvedHull | None = None
 
-    def _is_late(self) -> bool:
-        """Return whether the time budget is used up."""
-        return time.monotonic() > self._deadline
+    def run(self, start: SearchStart | None) -> SearchResult:
+        """Search; if the time of the user runs out, return the last hull that was solved.
+
+        Raises
+        ------
+        OutOfTime
+            If not even the first hull was solved.
+        """
+        try:
+            return self._run(start)
+        except OutOfTime:
+            if self._last is None:
+                raise
+        with time_limit(np.inf):
+            bound = TailBound.unknown(StopReason.SEARCH_TIME)
+            return self._result(self._last, bound, StopReason.SEARCH_TIME)
+
+    def _run(self, start: SearchStart | None) -> SearchResult:
+        raise NotImplementedError
 
     def _exhausted(self, solved: SolvedHull) -> StopReason | None:
         """Return why no further node may enter the hull, or None if one may."""
-        if len(solved.problem.nodes) >= self._settings.max_kernels:
-            return StopReason.MAX_KERNELS
-        return StopReason.SEARCH_TIME if self._is_late() else None
+        full = len(solved.problem.nodes) >= self._settings.max_kernels
+        return StopReason.MAX_KERNELS if full else None
 
     def _solve(self, reduced: ReducedProblem, warm: WarmStart | None) -> SolvedHull:
-        return self._objective.solve(reduced, self._lam, tol=self._tol, warm=warm)
+        check_time()
+        solved = self._objective.solve(reduced, self._lam, tol=self._tol, warm=warm)
+        self._work += solve_work(reduced, solved.solution.n_iter)
+        self._last = solved
+        return solved
 
     def _unsettled(self, solved: SolvedHull, found: Mapping[Vertex, float]) -> list[Vertex]:
         """Return the violators in ``found``, worst first; none if a shared kappa settles all.
@@ -299,7 +304,7 @@ class HullSearch(Generic[O]):
 
     def _grow(self, solved: SolvedHull, violators: Sequence[Vertex]) -> SolvedHull:
         """Add the worst violators and their hulls to J, and solve."""
-        reduced = solved.problem
+        reduced = copy(solved.problem)  # ``solved`` must stay as it is if the time runs out
         n_inside = len(reduced.nodes)
         room = self._settings.max_kernels - n_inside
         fresh: dict[Vertex, None] = {}
@@ -314,9 +319,6 @@ class HullSearch(Generic[O]):
         reduced.extend(list(fresh))
         return self._solve(reduced, solved.solution.warm_start)
 
-    def _drop_idle(self, solved: SolvedHull, allowed: float) -> SolvedHull:
-        return prune(self._objective, solved, allowed=allowed, tol=self._tol)
-
     def _certificate(
         self, solved: SolvedHull, bound: TailBound, reason: StopReason | Status | None
     ) -> Certificate:
@@ -324,7 +326,7 @@ class HullSearch(Generic[O]):
         return Certificate(
             objective=solved.objective,
             dual_bound=min(solved.dual.value(norm), solved.objective),
-            tol=self._tol,
+            tol=self._settings.tol,
             kind=bound.kind,
             reason=reason or bound.reason,
             n_vertices=self._objective.graph.n_vertices,
@@ -341,8 +343,8 @@ class HullSearch(Generic[O]):
         reason: StopReason | Status | None = None,
     ) -> None:
         """Append the certificate of a step to the history, and call the callback."""
-        unfinished = TailBound.unknown(StopReason.UNFINISHED)
-        certificate = self._certificate(solved, bound or unfinished, reason)
+        bound = bound or TailBound.unknown(StopReason.UNFINISHED)
+        certificate = self._certificate(solved, bound, reason)
         self._history.append(certificate)
         if self._callback is not None:
             nodes = list(solved.problem.nodes)
@@ -354,9 +356,18 @@ class HullSearch(Generic[O]):
     ) -> SearchResult:
         certificate = self._certificate(solved, bound, reason)
         self._history.append(certificate)
+        return self._finished(solved, certificate)
+
+    def _finished(self, solved: SolvedHull, certificate: Certificate) -> SearchResult:
+        """Drop the nodes without weight, and return the result."""
+        # A dual bound is valid for every primal point: drop the nodes that only the proof needed.
+        allowed = solved.objective * (1.0 + IDLE_COST * self._tol)
         if certificate.certified:
-            # A dual bound is valid for every primal point: drop the nodes that only the proof
-            # needed.
-            solved = self._drop_idle(solved, certificate.dual_bound / (1.0 - self._tol))
-            certificate = replace(certificate, objective=solved.objective)
-        return SearchResult.of(solved, certificate, self._history)
+            allowed = min(allowed, certificate.dual_bound / (1.0 - self._settings.tol))
+        solved = self._objective.prune(solved, allowed=allowed, tol=self._tol)
+        certificate = replace(
+            certificate,
+            objective=solved.objective,
+            dual_bound=min(certificate.dual_bound, solved.objective),
+        )
+        return SearchResult.of(solved, certificate, self._history, self._work)

@@ -13,14 +13,17 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
+from hikernel.engines.machine import check_time
 from hikernel.engines.protocol import Node
 from hikernel.graphs import ROOT
 from hikernel.reduced import Status
 from hikernel.search.certificate import StopReason
 from hikernel.search.growth import (
+    IDLE_COST,
     HullSearch,
     SearchResult,
     SearchSettings,
@@ -33,10 +36,9 @@ from hikernel.search.tail_proof import TailProof
 
 __all__ = ["lookahead_search"]
 
-_TRIPLE_SCORES = 10**10
+_TRIPLE_WORK = 10**10
 """Products of three levels, two of them at level 1, are scored in rounds that find no other
-violator, if their number times ``engine.score_work`` is at most this. ``score_work`` is n, or the
-number of pairs of rows for Gram matrices."""
+violator, if that is at most this much work (``effort``), about a second on two cores."""
 _LOOK_PREFIXES = 2048
 """Number of prefixes whose extensions are scored in one matrix product."""
 _MOST_VIOLATORS = 5000
@@ -79,24 +81,29 @@ class _Lookahead(HullSearch[GridObjective]):
     ) -> None:
         super().__init__(objective, lam, settings, callback)
         self._mode = objective.tail_mode(settings.certify)
+        self._effort = objective.effort(self._mode)
+        self._proof_work = settings.max_work
         self._pairs = objective.engine.level_pairs
         self._pair_weights = np.array([objective.graph.weight((pair,)) for pair in self._pairs])
         # Products of two variables at level 1. Scoring their extensions finds products of three
         # variables that violate although none of their parents does.
         firsts = [pair for pair in self._pairs if pair[1] == 1]
-        n_products = len(self._pairs) * len(firsts) * (len(firsts) - 1) // 2
+        widths = np.array([objective.engine.width((pair,)) for pair in firsts], dtype=float)
+        n_columns = 0.5 * float(np.sum(widths) ** 2 - np.sum(widths**2))
         self._level_one_pairs: list[Node] = []
-        if objective.engine.score_work * n_products <= _TRIPLE_SCORES:
+        if self._effort.extensions(n_columns) <= _TRIPLE_WORK:
             self._level_one_pairs = list(itertools.combinations(firsts, 2))
 
-    def run(self, start: SearchStart | None) -> SearchResult:
+    def _run(self, start: SearchStart | None) -> SearchResult:
         """Grow J, prune it, and bound the tail; repeat while the bound finds violators."""
         nodes, warm = ([ROOT], None) if start is None else (start.nodes, start.warm)
         solved = self._solve(self._objective.reduced(nodes), warm)
         solved, reason = self._hunt(solved)
         # Idle nodes are dropped once, before the proof. Nodes that the proof adds later stay;
         # otherwise adding and dropping could alternate for ever.
-        solved = self._drop_idle(solved, solved.objective * (1.0 + 0.1 * self._tol))
+        allowed = solved.objective * (1.0 + IDLE_COST * self._tol)
+        solved = self._objective.prune(solved, allowed=allowed, tol=self._tol)
+        self._last = solved
         attempt = 1
         bound = self._bound(solved, attempt)
         while bound.violators and not reason:
@@ -172,7 +179,9 @@ class _Lookahead(HullSearch[GridObjective]):
 
         Returns the largest score over the extensions of each prefix.
         """
+        check_time()
         objective, graph = self._objective, self._objective.graph
+        self._work += self._effort.extensions(len(prefixes))
         squares = objective.engine.extension_squares(prefixes, solved.dual.dual_coef)
         weights = np.array([graph.weight(node) if node else 1.0 for node in prefixes])
         squares /= np.outer(weights, self._pair_weights) ** 2
@@ -189,13 +198,17 @@ class _Lookahead(HullSearch[GridObjective]):
         """Bound all nodes outside J; ``attempt`` counts the calls from 1."""
         if self._mode == "none":
             return TailBound.unknown()
-        return TailProof(
+        goal = solved.dual.dual_norm_for((1.0 - self._settings.tol) * solved.objective)
+        proof = TailProof(
             self._objective,
-            solved,
+            replace(solved, threshold=max(goal, solved.inside)),
             mode=self._mode,
             shared_bound=self._shared_bound,
-            is_late=self._is_late,
             max_explored=self._settings.max_explored,
+            max_work=self._proof_work,
             seed=self._settings.seed,
             attempt=attempt,
-        ).run()
+        )
+        bound = proof.run()
+        self._proof_work -= proof.work
+        return bound

@@ -21,6 +21,7 @@ from hikernel.losses import Loss, SquaredError, balanced
 from hikernel.reduced import ReducedProblem, ReducedSolution, WarmStart
 from hikernel.reduced.problem import FormName
 from hikernel.search.certificate import DualPoint
+from hikernel.search.effort import GridEffort
 
 __all__ = [
     "AUTO_WORK",
@@ -43,6 +44,9 @@ with 32 variables): about ten seconds per round on two cores."""
 AUTO_SKETCH_WORK = 2 * 10**10
 """Above ``AUTO_WORK``, certify="auto" bounds the tail statistically up to this many rows times
 variables times draws (600,000 rows with 32 variables)."""
+
+_LISTED = 2000
+"""Largest number of nodes of a grid of which all are scored in a proof."""
 
 N_DRAWS = 1000
 """Number of random draws for a statistical bound."""
@@ -172,6 +176,36 @@ class Objective:
             threshold=max(dual.dual_norm_for((1.0 - tol) * objective), inside),
         )
 
+    def prune(self, solved: SolvedHull, *, allowed: float, tol: float) -> SolvedHull:
+        """Return the solution on the smallest hull tried whose objective is at most ``allowed``.
+
+        Nodes with small |beta_D(v)|, relative to the largest one, are dropped, and the problem on
+        the remaining nodes is solved again. |beta_D(v)| does not increase from a node to its
+        children, so the remaining nodes are ancestor-closed. The relative cutoff starts at ``tol``
+        and is divided by ten until the objective is at most ``allowed``. If no smaller hull
+        qualifies, ``solved`` is returned.
+        """
+        reduced, solution = solved.problem, solved.solution
+        norms = reduced.hull.descendant_norms(reduced.node_squares(solution.coef))
+        largest = float(np.max(norms))
+        cutoff = tol
+        while cutoff > 1e-12:
+            # If all coefficients are zero, only the first node is kept, a source of the graph.
+            index = np.flatnonzero(norms > cutoff * largest)
+            index = index if len(index) else np.zeros(1, dtype=np.intp)
+            if len(index) == len(reduced.nodes):
+                break
+            trial = self.solve(
+                reduced.restrict([reduced.nodes[i] for i in index]),
+                solved.dual.lam,
+                tol=tol,
+                warm=WarmStart(solution.eta[index], solution.coef[reduced.blocks.columns(index)]),
+            )
+            if trial.solution.status.ok and trial.objective <= allowed:
+                return trial
+            cutoff /= 10.0
+        return solved
+
     def _measure(
         self,
         nodes: Sequence[Vertex],
@@ -210,6 +244,13 @@ class GridObjective(Objective):
         """Bounds on pairs of levels, shared by all lambdas of a path."""
         return PairScreen(self.engine, self.graph)
 
+    def effort(self, mode: TailMode) -> GridEffort:
+        """Return what scores and bounds cost on these rows."""
+        n_outputs = 1 if self.y.ndim == 1 else self.y.shape[1]
+        draws = N_DRAWS if mode == "statistical" else 0
+        graph = self.graph
+        return GridEffort.of(self.engine, graph.n_variables, n_outputs, graph.max_order, draws)
+
     def tail_sums(self, nodes: Sequence[Node], dual: DualPoint) -> FloatArray:
         """Return the descendant sums U(t) of the nodes for a dual point."""
         scales, limit = self.graph.tail_scales(), self.graph.max_order
@@ -233,6 +274,11 @@ class GridObjective(Objective):
         diagonal = self.engine.tail_diagonal(nodes, dual.dual_coef, scales, limit)
         return sketched_bounds(draws, risk, diagonal)
 
+    @property
+    def can_list_all(self) -> bool:
+        """Whether the grid is so small that all its nodes are scored, at a cost linear in n."""
+        return self.graph.n_vertices <= _LISTED
+
     def tail_mode(self, certify: Certify) -> TailMode:
         """Return how the tail is bounded; exact bounds cost O(n^2), statistical ones O(n).
 
@@ -249,7 +295,7 @@ class GridObjective(Objective):
         if certify != "auto":
             return certify
         n, p = self.engine.n_rows, self.graph.n_variables
-        if n * (n + 1) // 2 * p <= AUTO_WORK:
+        if self.can_list_all or n * (n + 1) // 2 * p <= AUTO_WORK:
             return "exact"
         return "statistical" if n * p * N_DRAWS <= AUTO_SKETCH_WORK else "none"
 

@@ -12,13 +12,13 @@ does not prevent the certificate, so it is not added.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from copy import copy
 
 import numpy as np
 
 from hikernel.engines.protocol import FloatArray, Node
 from hikernel.reduced import Status
-from hikernel.search.certificate import Certificate, StopReason
+from hikernel.search.certificate import StopReason
 from hikernel.search.growth import (
     HullSearch,
     SearchResult,
@@ -50,13 +50,13 @@ def paper_search(
         lambda.
     settings : SearchSettings
         How to search. Kernels outside the hull are bounded exactly or not at all, depending on
-        ``certify``. ``time_budget`` is ignored.
+        ``certify``.
     callback : callable, optional
         Called with every :class:`SearchStep`.
     start : SearchStart, optional
         Not used: the search always starts at the sources of the graph.
     """
-    return _PaperSearch(objective, lam, settings, callback).run()
+    return _PaperSearch(objective, lam, settings, callback).run(start)
 
 
 class _PaperSearch(HullSearch[GridObjective]):
@@ -71,14 +71,15 @@ class _PaperSearch(HullSearch[GridObjective]):
         self._certify = objective.tail_mode(settings.certify) == "exact"
         self._explored: set[Node] = set()
 
-    def run(self) -> SearchResult:
+    def _run(self, start: SearchStart | None) -> SearchResult:
         """Solve, test and grow until no node is added; then prune nodes without weight."""
         reduced = self._objective.reduced(self._objective.graph.sources_of_complement([]))
         solved = self._solve(reduced, None)
         while True:
             violators = self._inspect(solved)
             if not violators:
-                return self._finish(solved, self._history[-1])
+                return self._finished(solved, self._history[-1])
+            reduced = copy(reduced)  # the last solution must stay as it is if the time runs out
             reduced.extend(violators)
             solved = self._solve(reduced, solved.solution.warm_start)
 
@@ -119,20 +120,6 @@ class _PaperSearch(HullSearch[GridObjective]):
         if not status.ok:
             return status
         return StopReason.NOT_BOUNDED if kind == "none" else StopReason.NO_VIOLATION
-
-    def _finish(self, solved: SolvedHull, certificate: Certificate) -> SearchResult:
-        """Drop nodes that only the proof needed; the dual bound is valid for every primal point."""
-        if certificate.certified:
-            allowed = certificate.dual_bound / (1.0 - self._tol)
-        else:
-            allowed = solved.objective * (1.0 + 0.1 * self._tol)
-        final = self._drop_idle(solved, allowed)
-        certificate = replace(
-            certificate,
-            objective=final.objective,
-            dual_bound=min(certificate.dual_bound, final.objective),
-        )
-        return SearchResult.of(final, certificate, self._history)
 
 
 def _above(nodes: list[Node], values: FloatArray, threshold: float) -> list[Node]:

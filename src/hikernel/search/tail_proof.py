@@ -17,12 +17,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hikernel.engines.machine import check_time
 from hikernel.engines.protocol import FloatArray, Node
+from hikernel.errors import OutOfTime
 from hikernel.search.certificate import StopReason
 from hikernel.search.growth import TailBound
 from hikernel.search.objective import RISK, GridObjective, SolvedHull, TailMode
@@ -50,15 +52,20 @@ class TailProof:
         Whether descendant sums are computed or estimated from random signs.
     shared_bound : callable
         Returns the dual norm bound over the hull and some explored nodes together.
-    is_late : callable
-        Returns whether the time budget is used up.
     max_explored : int
         Largest number of kernels that may be scored.
+    max_work : float
+        Largest work of the bounds (``effort``).
     seed : int
         Seed of the random signs.
     attempt : int
         Number of this call within the search, from 1. The statistical bounds of all attempts share
         the risk.
+
+    Attributes
+    ----------
+    work : float
+        Work done so far.
     """
 
     def __init__(
@@ -68,8 +75,8 @@ class TailProof:
         *,
         mode: TailMode,
         shared_bound: Callable[[SolvedHull, Sequence[Node]], float],
-        is_late: Callable[[], bool],
         max_explored: int,
+        max_work: float,
         seed: int,
         attempt: int,
     ) -> None:
@@ -77,8 +84,10 @@ class TailProof:
         self._solved = solved
         self._mode = mode
         self._shared_bound = shared_bound
-        self._is_late = is_late
         self._max_explored = max_explored
+        self._max_work = max_work
+        self._effort = objective.effort(mode)
+        self.work = 0.0
         self._seed = seed
         self._attempt = attempt
         self._hull = set(solved.problem.nodes)
@@ -106,20 +115,30 @@ class TailProof:
         self._n_explored = 0
 
     def run(self) -> TailBound:
-        """Visit sets of one, two, three, ... variables until none is open; return the bound."""
-        if self._is_late():
+        """Return the bound; without one if the time of the user runs out."""
+        try:
+            return self._run()
+        except OutOfTime:
             return TailBound.unknown(StopReason.PROOF_TIME)
+
+    def _run(self) -> TailBound:
+        """Visit sets of one, two, three, ... variables until none is open."""
         self._explore([(m,) for m in self._variables])
-        if self._mode == "exact" and not self._violators:
+        if self._objective.can_list_all:
+            return self._list_all()
+        if self._mode == "exact" and not self._violators and self._afford([()]):
             whole = max(0.0, self._whole_tail())
             if whole <= self._solved.threshold:
                 self._closed = whole
                 return self._settle(StopReason.WHOLE_TAIL)
         open_sets: list[Support] = [(m,) for m in self._variables]
+        known: dict[Support, float] = {}  # bounds of the open sets of one variable less
         size = 1
         reason = StopReason.BOUNDED
         limit = self._graph.max_order or self._graph.n_variables
         while open_sets and size <= limit:
+            if not self._afford(open_sets):
+                return self._give_up(known)
             bounds = dict(zip(open_sets, self._bounds(open_sets, size), strict=True))
             opened = [
                 s for s, u in bounds.items() if u > self._solved.threshold or s in self._forced
@@ -131,14 +150,34 @@ class TailProof:
                     opened = [s for s in opened if s in self._forced]
                 self._explore(opened)
             self._closed = max([self._closed, *[u for s, u in bounds.items() if s not in opened]])
-            if self._is_late():
-                free = [u for s, u in bounds.items() if s not in self._forced]
-                forced = [s for s in bounds if s in self._forced]
-                self._closed = max([self._closed, *free, *self._own_sums(forced)])
-                return self._settle(StopReason.PROOF_TIME)
+            known = {s: bounds[s] for s in opened}
             size += 1
             open_sets = self._candidates(opened, size)
         return self._settle(reason)
+
+    def _afford(self, supports: Sequence[Support]) -> bool:
+        """Return whether the work is enough to bound some sets, and count it if so."""
+        cost = self._effort.bounds(supports)
+        if self.work + cost > self._max_work:
+            return False
+        self.work += cost
+        return True
+
+    def _list_all(self) -> TailBound:
+        """Score every node of the grid."""
+        limit = self._graph.max_order or self._graph.n_variables
+        for size in range(2, min(limit, len(self._variables)) + 1):
+            self._explore(list(itertools.combinations(self._variables, size)))
+        return self._settle(StopReason.OWN_SCORES)
+
+    def _give_up(self, known: Mapping[Support, float]) -> TailBound:
+        """Return the bound of the last sets that were bounded, whose descendants are open."""
+        if not known:
+            return TailBound.unknown(StopReason.MAX_WORK)
+        free = [u for s, u in known.items() if s not in self._forced]
+        forced = [s for s in known if s in self._forced]
+        self._closed = max([self._closed, *free, *self._own_sums(forced)])
+        return self._settle(StopReason.MAX_WORK)
 
     def _own_sums(self, supports: list[Support]) -> list[float]:
         """Return, for each support, the sum of |a_w|^2 / d_w^2 over all nodes that contain it.
@@ -217,7 +256,9 @@ class TailProof:
             lasts_of.setdefault(support[:-1], []).append(support[-1])
         blocks = [(list(self._nodes(prefix)), lasts) for prefix, lasts in lasts_of.items()]
         for part in _in_parts(blocks, _EXPLORE_PREFIXES):
+            check_time()
             prefixes = [prefix for nodes, _ in part for prefix in nodes]
+            self.work += self._effort.extensions(len(prefixes))
             squares = self._objective.engine.extension_squares(
                 prefixes, self._solved.dual.dual_coef, rounded_up=True
             )

@@ -4,13 +4,15 @@
 the lambdas by cross-validation. ``refit`` estimates the selected terms again, using ``ridge``.
 """
 
-from hikernel.selection.folds import CrossValidation, Fold, check_folds, cross_validate
+from hikernel.selection.folds import Choice, CrossValidation, Fold, check_folds, cross_validate
 from hikernel.selection.lambda_path import (
     LambdaPath,
     PathEnd,
     PathPoint,
     compute_path,
+    constant_model,
     lambda_grid,
+    without_proof,
 )
 from hikernel.selection.refit import (
     REFITS,
@@ -24,6 +26,7 @@ from hikernel.selection.training import TermModel, TrainingProblem
 
 __all__ = [
     "REFITS",
+    "Choice",
     "CrossValidation",
     "Fitted",
     "Fold",
@@ -35,9 +38,11 @@ __all__ = [
     "check_folds",
     "comparable_refits",
     "compute_path",
+    "constant_model",
     "cross_validate",
     "lambda_grid",
     "refit",
     "refit_is_possible",
     "too_many_kernel_rows",
+    "without_proof",
 ]

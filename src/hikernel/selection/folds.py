@@ -1,13 +1,14 @@
 """Cross-validation of lambda and refit together.
 
-All folds use the same lambdas, those of the path over all rows. Each fold solves this path on its
-training rows; bases and features are shared, only rows are left out. It applies every refit that is
-compared to every model, and scores the held-out rows. Then a rule picks one pair of lambda and
-refit.
+All folds use the same lambdas. Each fold solves the path on its training rows; bases and features
+are shared, only rows are left out. It applies every refit that is compared to every model, and
+scores the held-out rows. The folds and the path on all rows go on side by side, a few lambdas at a
+time, until the error has turned or a path ends. Then a rule picks one pair of lambda and refit.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,13 +18,29 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from hikernel.engines.machine import check_time, deadline, is_late, time_limit
 from hikernel.engines.protocol import FloatArray
+from hikernel.errors import OutOfTime
 from hikernel.search import SearchSettings
-from hikernel.selection.lambda_path import compute_path
-from hikernel.selection.refit import Fitted, refit, variables_key
+from hikernel.selection.lambda_path import LambdaPath, PathEnd, PathPoint, PathSolver, has_turned
+from hikernel.selection.refit import Fitted, n_effects, refit, variables_key
+from hikernel.selection.ridge import ridge_work
 from hikernel.selection.training import TermModel, TrainingProblem
 
 __all__ = ["Choice", "CrossValidation", "Fold", "ModelScore", "check_folds", "cross_validate"]
+
+_EASY = 10
+_TOGETHER = 5
+"""The first ``_EASY`` lambdas are solved in parts of ``_TOGETHER``; then the error is looked at
+after every lambda, as the last ones cost most."""
+
+_STEPS_AHEAD = 6
+"""A refit that is worse than the best, and would still be after so many steps, is given up."""
+
+_SAME = 0.005
+_ALIKE = 0.02
+"""Relative differences of errors that the rule "sparse" accepts: always, and at most if it is
+within a standard error."""
 
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 
@@ -53,12 +70,21 @@ class CrossValidation:
         Larger is better; NaN where a refit does not apply.
     terms : ndarray of shape (n_lams, n_folds)
         Number of terms of each model.
+    effects : ndarray of shape (n_refits, n_lams, n_folds)
+        Number of effects of each model: sets of variables with a term; NaN as for the scores.
+    end : PathEnd
+        Why the lambdas end where they do.
+    work : float
+        Work of all searches (``search.effort``).
     """
 
     lams: FloatArray
     refits: list[str | None]
     scores: FloatArray
     terms: FloatArray
+    effects: FloatArray
+    end: PathEnd
+    work: float
 
     @property
     def means(self) -> FloatArray:
@@ -92,9 +118,31 @@ class CrossValidation:
         best = self.best()
         row = self.refits.index(best.refit)
         folds = self.scores[row, best.position]
-        error = float(np.std(folds, ddof=1)) / np.sqrt(len(folds)) if len(folds) > 1 else 0.0
+        error = _standard_error(folds)
         enough = np.flatnonzero(self.means[row] >= self.means[row, best.position] - error)
         return Choice(int(enough[0]), best.refit)
+
+    def sparse(self) -> Choice:
+        """Return the pair with the fewest effects that is about as good as the best.
+
+        The error of a pair is the distance of its mean score from a perfect one: zero for losses
+        with a minus sign, one for scores such as accuracy and R^2. A pair is about as good as the
+        best if its error is larger by at most 0.5 %, or by at most 2 % and one standard error of
+        the difference, which is taken fold by fold. Among pairs with equally many effects on
+        average, the one with the best score is returned.
+        """
+        best = self.best()
+        top = self.scores[self.refits.index(best.refit), best.position]
+        mean = float(np.mean(top))
+        error = 1.0 - mean if 0.0 < mean <= 1.0 else abs(mean)
+        candidates = []
+        for (row, position), effects in np.ndenumerate(self.effects.mean(axis=2)):
+            lost = top - self.scores[row, position]
+            margin = max(_SAME * error, min(_ALIKE * error, _standard_error(lost)))
+            if float(np.mean(lost)) <= margin:  # never for NaN, where a refit does not apply
+                candidates.append((float(effects), float(np.mean(lost)), position, row))
+        _, _, position, row = min(candidates)
+        return Choice(position, self.refits[row])
 
     def results(self) -> dict[str, NDArray[Any]]:
         """Return the table as scikit-learn's ``cv_results_``: one entry per alpha and refit.
@@ -109,6 +157,7 @@ class CrossValidation:
             "alpha": np.tile(self.lams, n_refits),
             "refit": names,
             "mean_terms": np.tile(self.terms.mean(axis=1), n_refits),
+            "mean_effects": self.effects.mean(axis=2).ravel(),
             "mean_test_score": flat.mean(axis=1),
             "std_test_score": flat.std(axis=1),
             "rank_test_score": ranks.astype(np.int32),
@@ -146,9 +195,12 @@ def cross_validate(
     folds: Sequence[Fold],
     refits: Sequence[str | None],
     score: ModelScore,
+    *,
+    until_turned: bool = True,
     n_jobs: int | None = None,
-) -> CrossValidation:
-    """Score every lambda and refit on every fold.
+    callback: Callable[[PathPoint], None] | None = None,
+) -> tuple[CrossValidation, LambdaPath]:
+    """Score every lambda and refit on every fold, and solve the path on all rows.
 
     Parameters
     ----------
@@ -157,60 +209,185 @@ def cross_validate(
     lams : sequence of float
         The values of lambda, decreasing.
     settings : SearchSettings
-        How to search, in every fold. Certificates are not kept, so pass ``certify="none"``.
+        How to search. Certificates are not kept, so pass ``certify="none"``.
     folds : sequence of (train, test)
         Positions of the training and the test rows among the rows used.
     refits : sequence of (str or None)
         Refits to compare; None is the model without a refit.
     score : callable
         Scores a fitted model on rows; see :data:`ModelScore`.
+    until_turned : bool, default=True
+        Whether to stop when the mean score of every refit has turned.
     n_jobs : int, optional
         Number of parallel jobs, through joblib.
+    callback : callable, optional
+        Called with every point of the path on all rows.
+
+    Returns
+    -------
+    tuple of (CrossValidation, LambdaPath)
+        Both have the same lambdas: those that the path and every fold reached. If the time of the
+        user was up before that, there are no scores, and the path is as far as it came.
     """
-    jobs = (
-        delayed(_one_fold)(problem, list(lams), settings, fold, list(refits), score)
-        for fold in folds
-    )
+    whole = PathSolver(problem, settings)
+    paths = [FoldPath(fold, list(refits), score) for fold in folds]
     # Every process would get a copy of all Gram matrices; threads share them.
     prefer = "threads" if problem.engine.has_kernels else None
-    parts = Parallel(n_jobs=n_jobs, prefer=prefer)(jobs)
-    reached = min(scores.shape[1] for scores, _ in parts)
-    return CrossValidation(
+    end = None
+    n_lams = len(lams)
+    cuts = [*range(0, min(_EASY, n_lams), _TOGETHER), *range(_EASY, n_lams), n_lams]
+    for start, stop in itertools.pairwise(cuts):
+        part = list(lams[start:stop])
+        for lam in part:
+            point = whole.advance(lam)
+            if point is not None and callback is not None:
+                callback(point)
+            if whole.end is not None:
+                break
+        part = part[: len(whole.points) - start]
+        jobs = (delayed(_advanced)(path, problem, settings, part, deadline()) for path in paths)
+        paths = Parallel(n_jobs=n_jobs, prefer=prefer)(jobs)
+        shortest = min(paths, key=lambda path: len(path.terms))
+        end = shortest.end or whole.end
+        if until_turned and _all_turned(paths):
+            end = PathEnd.TURNED
+        if end is not None:
+            break
+    reached = min(len(path.terms) for path in paths)
+    if until_turned and end is PathEnd.TURNED:
+        # The result must not depend on how many lambdas are solved at a time.
+        reached = next(k for k in range(1, reached + 1) if _all_turned(paths, k))
+    by_fold = (reached, len(refits))
+    results = CrossValidation(
         lams=np.array(lams[:reached], dtype=float),
         refits=list(refits),
-        scores=np.stack([scores[:, :reached] for scores, _ in parts], axis=2),
-        terms=np.stack([terms[:reached] for _, terms in parts], axis=1).astype(float),
+        scores=np.stack([np.reshape(p.scores[:reached], by_fold).T for p in paths], axis=2),
+        terms=np.stack([np.array(p.terms[:reached], dtype=float) for p in paths], axis=1),
+        effects=np.stack([np.reshape(p.effects[:reached], by_fold).T for p in paths], axis=2),
+        end=end or PathEnd.ALL_SOLVED,
+        work=sum(path.work for path in paths) + sum(point.model.work for point in whole.points),
+    )
+    return results, LambdaPath(whole.points[: reached or None], results.end)
+
+
+class FoldPath:
+    """The path of one fold, and the scores on its test rows.
+
+    The problem of the fold is kept while it stays in one process, and made again in another one.
+
+    Parameters
+    ----------
+    fold : (train, test)
+        Positions among the rows used.
+    refits : list of (str or None)
+        Refits to compare.
+    score : callable
+        Scores a fitted model on rows.
+    """
+
+    def __init__(self, fold: Fold, refits: list[str | None], score: ModelScore) -> None:
+        self._fold = fold
+        self._refits = refits
+        self._score = score
+        self._solver: PathSolver | None = None
+        self._points: list[PathPoint] = []
+        self._known: dict[tuple[str | None, object], tuple[float, float]] = {}
+        self.scores: list[list[float]] = []
+        self.effects: list[list[float]] = []
+        self.terms: list[int] = []
+        self.end: PathEnd | None = None
+        self.work = 0.0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_solver": None}
+
+    def advance(
+        self, problem: TrainingProblem, settings: SearchSettings, lams: Sequence[float]
+    ) -> None:
+        """Solve for the next lambdas, and score the models and their refits."""
+        train, test = self._fold
+        if is_late():
+            self.end = PathEnd.TIME
+            return
+        if self._solver is None:
+            self._solver = PathSolver(problem.subset(train), settings, self._points)
+            self._points = self._solver.points
+        solver, part = self._solver, self._solver.problem
+        for lam in lams:
+            point = solver.advance(lam)
+            self.end = solver.end
+            if point is None:
+                return
+            try:
+                found = [self._scored(name, part, point.model, test) for name in self._refits]
+            except OutOfTime:
+                self.end = PathEnd.TIME
+                return
+            self.work += point.model.work
+            self.scores.append([score for score, _ in found])
+            self.effects.append([effects for _, effects in found])
+            self.terms.append(point.model.n_terms)
+            if self.end is not None:
+                return
+
+    def _scored(
+        self, name: str | None, part: TrainingProblem, model: TermModel, test: NDArray[np.intp]
+    ) -> tuple[float, float]:
+        """Return the score of a refit and its number of effects, both NaN if it does not apply.
+
+        Neighbouring lambdas often select the same variables. The refit "variables" is then computed
+        once; the other refits are computed for every lambda.
+        """
+        check_time()
+        key = (name, variables_key(model) if name == "variables" else len(self.terms))
+        if key not in self._known:
+            fitted = refit(name, part, model)
+            if fitted is not None and name is not None:
+                n_columns = int(np.sum(fitted.model.widths))
+                n_outputs = int(np.prod(part.y.shape[1:]))
+                self.work += ridge_work(part.engine.n_rows, n_columns, n_outputs, part.loss)
+            self._known[key] = (
+                (np.nan, np.nan)
+                if fitted is None
+                else (self._score(fitted, test), float(n_effects(fitted)))
+            )
+        return self._known[key]
+
+
+def _advanced(
+    path: FoldPath,
+    problem: TrainingProblem,
+    settings: SearchSettings,
+    lams: list[float],
+    end: float,
+) -> FoldPath:
+    """Advance a fold in this process; ``end`` is the deadline of the process that asks."""
+    with time_limit(end):
+        path.advance(problem, settings, lams)
+    return path
+
+
+def _all_turned(paths: Sequence[FoldPath], reached: int | None = None) -> bool:
+    """Return whether no refit is going to be better than the best so far, over the first lambdas.
+
+    That is the case if its mean error has turned, if it does not apply to the later models, or if
+    it falls so slowly that six more steps like the last one would not reach the best error.
+    """
+    reached = min(len(path.scores) for path in paths) if reached is None else reached
+    means = np.mean([path.scores[:reached] for path in paths], axis=0)
+    errors = np.where(np.isnan(means), np.inf, -means).T
+    if reached < 2 or not np.any(np.isfinite(errors)):
+        return has_turned([np.inf] * reached)
+    with np.errstate(invalid="ignore"):
+        slow = errors[:, -1] + _STEPS_AHEAD * (errors[:, -1] - errors[:, -2]) > np.min(errors)
+        slow &= np.min(errors, axis=1) > np.min(errors)
+    long_enough = has_turned([np.inf] * reached)
+    return all(
+        has_turned(line.tolist()) or (long_enough and late)
+        for line, late in zip(errors, slow, strict=True)
     )
 
 
-def _one_fold(
-    problem: TrainingProblem,
-    lams: list[float],
-    settings: SearchSettings,
-    fold: Fold,
-    refits: list[str | None],
-    score: ModelScore,
-) -> tuple[FloatArray, NDArray[np.intp]]:
-    """Return the scores of one fold, shape (n_refits, n_points), and the number of terms."""
-    train, test = fold
-    part = problem.subset(train)
-    path = compute_path(part, lams, settings)
-    scores = np.full((len(refits), len(path.points)), np.nan)
-    known: dict[tuple[str | None, object], float] = {}
-    for j, point in enumerate(path.points):
-        for i, name in enumerate(refits):
-            key = (name, _fingerprint(name, point.model, j))
-            if key not in known:
-                fitted = refit(name, part, point.model)
-                known[key] = np.nan if fitted is None else score(fitted, test)
-            scores[i, j] = known[key]
-    return scores, np.array([point.model.n_terms for point in path.points])
-
-
-def _fingerprint(name: str | None, model: TermModel, position: int) -> object:
-    """Return the key under which the score of a refit is reused within a fold.
-
-    Neighbouring lambdas often select the same variables. The score of "variables" is then computed
-    once; scores of the other refits are computed for every lambda.
-    """
-    return variables_key(model) if name == "variables" else position
+def _standard_error(folds: FloatArray) -> float:
+    """Return the standard error of the mean over the folds; 0 for a single fold."""
+    return float(np.std(folds, ddof=1)) / np.sqrt(len(folds)) if len(folds) > 1 else 0.0

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from hikernel.engines.machine import time_limit
 from hikernel.engines.protocol import Engine, FloatArray, Vertex
-from hikernel.errors import Reason
+from hikernel.errors import OutOfTime, Reason
 from hikernel.search import SearchSettings, StopReason
 from hikernel.selection.training import TermModel, TrainingProblem, term_variances
 
-__all__ = ["LambdaPath", "PathEnd", "PathPoint", "compute_path", "lambda_grid"]
+__all__ = [
+    "LambdaPath",
+    "PathEnd",
+    "PathPoint",
+    "PathSolver",
+    "compute_path",
+    "constant_model",
+    "estimated_error",
+    "has_turned",
+    "lambda_grid",
+    "without_proof",
+]
 
 _FIRST_SHARE = 0.95
 """lambda delta / Omega* of the null model at the first lambda (see ``lambda_grid``)."""
@@ -23,15 +36,26 @@ _LEAST_PROGRESS = 1e-5
 """Gain in the explained share between two points below which a path ends, as in glmnet."""
 _LEAST_POINTS = 5
 """Number of points up to which a small gain does not end a path."""
+_LEAST_GAIN = 2e-3
+"""Relative decrease of an estimated error that counts as one."""
+_CLEAR_RISE = 0.01
+"""Relative rise of an estimated error above its best that ends a path at once."""
+_PATIENCE = 2
+"""Number of points without such a decrease after which an error has turned."""
+_LEAST_TURN = 10
+"""Number of points up to which an error has not turned."""
+_STEP = 10.0**-0.25
+"""Ratio of neighbouring lambdas of a path that is as long as it needs to be."""
 
 
 class PathEnd(Reason):
     """Why a path ended; the value is a sentence."""
 
     ALL_SOLVED = "All alphas were solved."
+    TURNED = "The estimated error has turned: it no longer falls with alpha."
     MAX_KERNELS = "A hull reached max_kernels; raise it for smaller alphas."
     SATURATED = "The fit saturated."
-    TIME = "The time budget is spent."
+    TIME = "The time budget is spent; with more time the path would go on."
 
 
 @dataclass(frozen=True)
@@ -45,12 +69,15 @@ class PathPoint:
     explained : float
         1 - loss of the model / loss of the best constant, on the training rows. For the squared
         error, the share of the variance explained.
+    error : float
+        Estimated mean loss on new rows (:func:`estimated_error`), for the standardised target.
     seconds : float
         Time that the solve took.
     """
 
     model: TermModel
     explained: float
+    error: float
     seconds: float
 
 
@@ -61,14 +88,23 @@ class LambdaPath:
     points: list[PathPoint]
     end: PathEnd
 
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def least_error(self) -> int:
+        """Return the position of the point with the least estimated error."""
+        return int(np.argmin([point.error for point in self.points]))
+
     @property
     def lams(self) -> FloatArray:
         """The values of lambda, largest first."""
         return np.array([point.model.lam for point in self.points])
 
 
-def lambda_grid(problem: TrainingProblem, n_points: int, eps: float) -> FloatArray:
+def lambda_grid(problem: TrainingProblem, n_points: int, eps: float | None) -> FloatArray:
     """Return a geometric grid of ``n_points`` lambdas, from the first to ``eps`` times the first.
+
+    With ``eps`` None there are four lambdas to a power of ten.
 
     At the first lambda the model is still almost empty. The penalty is squared, so no finite lambda
     makes it exactly empty. For a single node v with its ancestors,
@@ -80,6 +116,7 @@ def lambda_grid(problem: TrainingProblem, n_points: int, eps: float) -> FloatArr
     curvature of the loss (one for the squared error). The first lambda is the one at which this
     ratio is 0.95 for ``graph.strongest`` at the null model (for a grid, a node of one variable).
     """
+    eps = _STEP ** (n_points - 1) if eps is None else eps
     engine, graph = problem.engine, problem.graph
     f = problem.null_prediction(1.0)
     residuals = problem.loss.residuals(problem.y, f, engine.row_weights, 1.0)
@@ -118,18 +155,80 @@ def _variances(engine: Engine, node: Vertex) -> tuple[float, float]:
     return float(np.max(variances)), float(np.sum(variances))
 
 
+class PathSolver:
+    """Solves a path point by point, each started from the previous solution.
+
+    A path ends when a hull reaches ``max_kernels``, when the fit saturates, or when the time of the
+    user is up. As in glmnet, the fit is saturated when 99.9 % of the loss is explained, or when the
+    last step gained less than 1e-5 of it (not among the first five points, nor while 10 % or less
+    is explained).
+
+    Parameters
+    ----------
+    problem : TrainingProblem
+        Rows, graph, target and loss.
+    settings : SearchSettings
+        How to search.
+    points : sequence of PathPoint, optional
+        Points of the path that were solved before, to go on from.
+
+    Attributes
+    ----------
+    points : list of PathPoint
+        The points solved so far.
+    end : PathEnd or None
+        Why the path ended; None if it can go on.
+    """
+
+    def __init__(
+        self,
+        problem: TrainingProblem,
+        settings: SearchSettings,
+        points: Sequence[PathPoint] = (),
+    ) -> None:
+        self.points = list(points)
+        self.end: PathEnd | None = None
+        self.problem = problem
+        self._settings = settings
+        self._total = problem.mean_loss(problem.null_prediction(1e-6))
+
+    def advance(self, lam: float) -> PathPoint | None:
+        """Solve for the next lambda; return None if the time is up before a solution."""
+        began = time.monotonic()
+        problem = self.problem
+        start = self.points[-1].model if self.points else None
+        try:
+            model = problem.solve(lam, self._settings, start=start)
+        except OutOfTime:
+            self.end = PathEnd.TIME
+            if self.points:
+                return None
+            model = constant_model(problem, lam, self._settings)
+        loss = problem.mean_loss(problem.prediction(model))
+        explained = 1.0 - loss / self._total if self._total > 0.0 else 1.0
+        error = estimated_error(problem, model, loss)
+        point = PathPoint(model, explained, error, time.monotonic() - began)
+        self.points.append(point)
+        reason = model.certificate.reason
+        full = len(model.nodes) >= self._settings.max_kernels
+        if reason is StopReason.SEARCH_TIME:
+            self.end = PathEnd.TIME
+        elif full or reason is StopReason.MAX_KERNELS:
+            self.end = PathEnd.MAX_KERNELS
+        elif _saturated(self.points):
+            self.end = PathEnd.SATURATED
+        return point
+
+
 def compute_path(
     problem: TrainingProblem,
     lams: Sequence[float],
     settings: SearchSettings,
     callback: Callable[[PathPoint], None] | None = None,
+    *,
+    until_turned: bool = False,
 ) -> LambdaPath:
-    """Solve for decreasing lambdas, each started from the previous solution.
-
-    The path ends early when a hull reaches ``max_kernels``, when the fit saturates, or when the
-    time budget is used up. As in glmnet, the fit is saturated when 99.9 % of the loss is explained,
-    or when the last step gained less than 1e-5 of it (not among the first five points, nor while
-    10 % or less is explained).
+    """Solve for decreasing lambdas, until the path ends (``PathSolver``).
 
     Parameters
     ----------
@@ -138,39 +237,84 @@ def compute_path(
     lams : sequence of float
         The values of lambda, in any order.
     settings : SearchSettings
-        How to search; ``time_budget`` is that of the whole path.
+        How to search.
     callback : callable, optional
         Called with every :class:`PathPoint`.
+    until_turned : bool, default=False
+        Whether the path also ends when the estimated error has turned.
     """
-    points: list[PathPoint] = []
-    deadline = np.inf
-    if settings.time_budget is not None:
-        deadline = time.monotonic() + settings.time_budget
-    total = problem.mean_loss(problem.null_prediction(1e-6))
+    solver = PathSolver(problem, settings)
     for lam in sorted((float(lam) for lam in lams), reverse=True):
-        began = time.monotonic()
-        if began > deadline:
-            return LambdaPath(points, PathEnd.TIME)
-        left = None if deadline == np.inf else deadline - began
-        start = points[-1].model if points else None
-        model = problem.solve(lam, replace(settings, time_budget=left), start=start)
-        point = PathPoint(model, _explained(problem, model, total), time.monotonic() - began)
-        points.append(point)
-        if callback is not None:
+        point = solver.advance(lam)
+        if point is not None and callback is not None:
             callback(point)
-        full = len(model.nodes) >= settings.max_kernels
-        if full or model.certificate.reason is StopReason.MAX_KERNELS:
-            return LambdaPath(points, PathEnd.MAX_KERNELS)
-        if _saturated(points):
-            return LambdaPath(points, PathEnd.SATURATED)
-    return LambdaPath(points, PathEnd.ALL_SOLVED)
+        if solver.end is not None:
+            return LambdaPath(solver.points, solver.end)
+        if until_turned and has_turned([point.error for point in solver.points]):
+            return LambdaPath(solver.points, PathEnd.TURNED)
+    return LambdaPath(solver.points, PathEnd.ALL_SOLVED)
 
 
-def _explained(problem: TrainingProblem, model: TermModel, total: float) -> float:
-    """Return the share of the loss of the best constant that a model explains."""
-    if total <= 0.0:
-        return 1.0
-    return 1.0 - problem.mean_loss(problem.prediction(model)) / total
+def estimated_error(problem: TrainingProblem, model: TermModel, loss: float) -> float:
+    """Return an estimate of the mean loss of a model on new rows, from the training rows alone.
+
+    The degrees of freedom of a sparse fit are its active columns, however many it was chosen from
+    (Zou, Hastie and Tibshirani, 2007, for the lasso). With df of them, the intercept included, and
+    n rows, the estimate is
+
+        loss / (1 - df / n)^2      for losses in the units of y (generalised cross-validation),
+        loss + df / n              for the others (Akaike's criterion, for the log loss).
+
+    Nodes given by Gram matrices have no columns. For them df is the trace of the ridge smoother
+    with the kernel K = sum_w zeta_w K_w, the sum of s / (s + n lambda) over its eigenvalues s.
+    """
+    outputs = 1 if problem.y.ndim == 1 else problem.y.shape[1] - 1
+    kept = model.norms > 0.0
+    nodes = list(itertools.compress(model.nodes, kept))
+    operator = problem.engine.kernel_operator(nodes) if nodes else None
+    if operator is None:
+        columns = float(np.sum(model.widths[kept]))
+    else:
+        squares = np.linalg.eigvalsh(operator.weighted_sum(model.zeta[kept]))
+        columns = float(np.sum(squares / (np.maximum(squares, 0.0) + len(squares) * model.lam)))
+    # n is the number of equal weights that estimate as well as the given ones.
+    share = (1.0 + columns) * outputs * float(np.sum(problem.engine.row_weights**2))
+    if problem.loss.degree > 0:
+        return loss / (1.0 - share) ** 2 if share < 1.0 else np.inf
+    return loss + share
+
+
+def has_turned(errors: Sequence[float]) -> bool:
+    """Return whether an error that was falling along a path has not improved for two points.
+
+    An improvement counts if it is at least 1/500. One point is enough if the error has risen by 1 %
+    above the best: the last points of a path cost most. Among the first ten points an error never
+    turns: a term of many variables, whose weights are large, may still be on its way.
+    """
+    best, position = np.inf, 0
+    for i, error in enumerate(errors):
+        if error < best - (_LEAST_GAIN * abs(best) if best < np.inf else 0.0):
+            best, position = error, i
+    if len(errors) <= _LEAST_TURN:
+        return False
+    risen = errors[-1] > best + _CLEAR_RISE * abs(best) if best < np.inf else True
+    return risen or len(errors) > position + _PATIENCE
+
+
+def without_proof(model: TermModel) -> TermModel:
+    """Return a model whose proof was never begun, because the time of the user was up."""
+    certificate = model.certificate
+    if certificate.reason is StopReason.SEARCH_TIME:
+        return model
+    return replace(model, certificate=replace(certificate, reason=StopReason.PROOF_TIME))
+
+
+def constant_model(problem: TrainingProblem, lam: float, settings: SearchSettings) -> TermModel:
+    """Return the model of the sources of the graph alone, for when there was no time for more."""
+    with time_limit(np.inf):
+        model = problem.solve(lam, replace(settings, max_kernels=1, certify="none"))
+    certificate = replace(model.certificate, reason=StopReason.SEARCH_TIME)
+    return replace(model, certificate=certificate)
 
 
 def _saturated(points: Sequence[PathPoint]) -> bool:

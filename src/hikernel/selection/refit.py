@@ -5,12 +5,16 @@ too much. So the selected terms, or the selected variables, are fitted again wit
 The certificate is about the convex problem that selected them.
 
 - "ridge": the selected terms, in the metric of their zeta.
+- "sparse": the same in two passes. Effects (sets of variables) whose terms have only a small share
+  of the explained variance are dropped, and the rest is fitted again: as many as raise the
+  leave-one-out error by at most 1/200.
 - "unpenalised": the selected terms without a penalty, if they are few and well conditioned.
 - "variables": the selected terms and all products of the selected variables up to a total degree,
   which is two more than ``degree``. Columns of term w are scaled by 1 / d_w. HKL has found the few
   variables that matter, so a richer model in these is cheap. If there are too many products, the
   total degree is lowered. The refit does not apply if even degree 3 gives too many products, as it
-  generally does from 12 variables on. At most ``max_order`` variables interact, as in the graph.
+  generally does from 12 variables on. At most ``max_order`` variables interact, as in the graph. It
+  has the second pass of "sparse".
 
 Penalties are chosen by leave-one-out (``ridge``). A model without terms stays as it is, a constant.
 """
@@ -29,6 +33,7 @@ from hikernel.engines.machine import one_blas_thread
 from hikernel.engines.node_kernels import KernelOperator
 from hikernel.engines.protocol import Engine, FloatArray, Node, Vertex
 from hikernel.graphs import Design, Grid, node_degree
+from hikernel.losses import SquaredError
 from hikernel.selection.ridge import RidgeFit, fit_ridge
 from hikernel.selection.training import TermModel, TrainingProblem, term_variances
 
@@ -36,6 +41,7 @@ __all__ = [
     "REFITS",
     "Fitted",
     "comparable_refits",
+    "n_effects",
     "refit",
     "refit_is_possible",
     "too_many_kernel_rows",
@@ -50,8 +56,13 @@ _LEAST_DEGREE = 3
 """Least total degree of "variables"; below it the hull itself is the richer model."""
 _MOST_HULL_FEATURES = 1000
 """Largest number of columns times outputs of a refit, which is the size of its Hessian."""
+_TINY = float(np.finfo(float).tiny)
 _SMALLEST_SQUARE = 1e-13
 """Eigenvalues of a kernel below this fraction of the largest are dropped."""
+_DROPPED_SHARES = (3e-2, 1e-2, 3e-3, 1e-3, 3e-4)
+"""Shares of the explained variance below which effects are dropped in a second pass, the first that
+does not raise the leave-one-out error by more than ``_DROPPED_ERROR``."""
+_DROPPED_ERROR = 0.005
 _ROWS_PER_FEATURE = 3
 """Least number of rows per column and output for an unpenalised refit."""
 
@@ -91,7 +102,7 @@ def comparable_refits(problem: TrainingProblem) -> list[str | None]:
     if not refit_is_possible(problem) or too_many_kernel_rows(problem):
         return [None]
     has_variables = problem.design.variables([]) is not None
-    return [None, "ridge", "variables"] if has_variables else [None, "ridge"]
+    return [None, "ridge", "sparse", "variables"] if has_variables else [None, "ridge"]
 
 
 def too_many_kernel_rows(problem: TrainingProblem) -> bool:
@@ -109,7 +120,7 @@ def refit(name: str | None, problem: TrainingProblem, model: TermModel) -> Fitte
 
     Parameters
     ----------
-    name : {None, "ridge", "unpenalised", "variables"}
+    name : {None, "ridge", "sparse", "unpenalised", "variables"}
         The refit; None returns the model itself.
     problem : TrainingProblem
         The rows, target and loss to fit.
@@ -143,6 +154,61 @@ def _ridge(problem: TrainingProblem, model: TermModel) -> Fitted | None:
     features = problem.engine.features(nodes) * scales
     fit = fit_ridge(features, problem.y, problem.engine.row_weights, problem.loss)
     return _assembled(problem, problem.design, problem.engine, nodes, scales, fit, model)
+
+
+def _sparse(problem: TrainingProblem, model: TermModel) -> Fitted | None:
+    kept = model.norms > 0.0
+    nodes = list(itertools.compress(model.nodes, kept))
+    blocks = Blocks(model.widths[kept])
+    many = blocks.n_columns > _MOST_HULL_FEATURES // _n_outputs(problem)
+    if many or problem.engine.kernel_operator(nodes) is not None:
+        return None
+    scales = blocks.spread(np.sqrt(model.zeta[kept] / np.max(model.zeta[kept])))
+    return _in_two_passes(problem, problem.design, problem.engine, nodes, scales, model)
+
+
+def _in_two_passes(
+    problem: TrainingProblem,
+    design: Design,
+    engine: Engine,
+    nodes: list[Vertex],
+    scales: FloatArray,
+    model: TermModel,
+) -> Fitted:
+    """Fit ridge on scaled features of some nodes, drop effects of small share, and fit again."""
+    omega = problem.engine.row_weights
+    blocks = Blocks([engine.width(node) for node in nodes])
+    features = engine.features(nodes) * scales
+    squares = omega @ (features - omega @ features) ** 2
+    whole = fit_ridge(features.copy(), problem.y, omega, problem.loss)
+    fitted = _assembled(problem, design, engine, nodes, scales, whole, model)
+    shares = _effect_shares(fitted)
+    # The penalty of the first pass, relative to the features, saves Newton's method for the others.
+    exact = isinstance(problem.loss, SquaredError) and problem.y.ndim == 1
+    relative = None if exact else whole.mu / max(float(np.mean(squares)), _TINY)
+    for least in _DROPPED_SHARES:
+        index = np.flatnonzero(shares >= least)
+        if len(index) == len(nodes):
+            break
+        columns = blocks.columns(index)
+        if len(index) == 0:
+            continue
+        part = fit_ridge(features[:, columns], problem.y, omega, problem.loss, relative)
+        if part.score <= (1.0 + _DROPPED_ERROR) * whole.score:
+            few = [nodes[i] for i in index]
+            return _assembled(problem, design, engine, few, scales[columns], part, model)
+    return fitted
+
+
+def _effect_shares(fitted: Fitted) -> FloatArray:
+    """Return for every node the share of its effect: of all nodes with the same variables."""
+    names = fitted.design.variables(fitted.model.nodes)
+    if names is None:
+        return fitted.model.shares
+    total: dict[tuple[str, ...], float] = {}
+    for name, share in zip(names, fitted.model.shares, strict=True):
+        total[name] = total.get(name, 0.0) + float(share)
+    return np.array([total[name] for name in names])
 
 
 def _kernel_ridge(
@@ -203,9 +269,7 @@ def _variables(problem: TrainingProblem, model: TermModel) -> Fitted | None:
         return None
     blocks = Blocks([rich.engine.width(node) for node in nodes])
     scales = blocks.spread(1.0 / rich.grid.weights(nodes))
-    features = rich.engine.features(nodes) * scales
-    fit = fit_ridge(features, problem.y, omega, problem.loss)
-    return _assembled(problem, rich.design, rich.engine, nodes, scales, fit, model)
+    return _in_two_passes(problem, rich.design, rich.engine, nodes, scales, model)
 
 
 def _n_outputs(problem: TrainingProblem) -> int:
@@ -219,6 +283,16 @@ def selected_variables(model: TermModel) -> tuple[int, ...]:
         for m, _ in node:
             share[m] = share.get(m, 0.0) + float(part)
     return tuple(sorted(m for m, part in share.items() if part > _LEAST_SHARE))
+
+
+def n_effects(fitted: Fitted) -> int:
+    """Return the number of effects of a model: sets of variables that have a term together.
+
+    On graphs whose nodes have no variables every term is an effect.
+    """
+    nodes = [node for node in fitted.model.kept().nodes if node != ()]
+    variables = fitted.design.variables(nodes)
+    return len(nodes) if variables is None else len(set(variables))
 
 
 def variables_key(model: TermModel) -> object:
@@ -307,6 +381,7 @@ def _assembled(
 
 REFITS: dict[str, Callable[[TrainingProblem, TermModel], Fitted | None]] = {
     "ridge": _ridge,
+    "sparse": _sparse,
     "unpenalised": _unpenalised,
     "variables": _variables,
 }

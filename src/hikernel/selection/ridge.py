@@ -45,7 +45,7 @@ from hikernel.engines.numerics import backtrack
 from hikernel.engines.protocol import FloatArray
 from hikernel.losses import Loss, SquaredError
 
-__all__ = ["RidgeFit", "fit_ridge"]
+__all__ = ["RidgeFit", "fit_ridge", "ridge_work"]
 
 _PENALTIES = np.geomspace(1e-10, 100.0, 31)
 """Values of mu that are tried, relative to the mean variance of the features."""
@@ -57,6 +57,8 @@ scores in a row that are no better than the best."""
 _CHUNK = 2**21
 """Numbers per chunk of rows in the leave-one-out step: 16 MiB."""
 _NEWTON_STEPS = 50
+_USUAL_STEPS = 4
+"""Newton steps that a penalty usually takes, for the count of work."""
 _SMALLEST_SQUARE = 1e-13
 """Directions with a squared singular value below this fraction of the largest are dropped."""
 _TINY = float(np.finfo(float).tiny)
@@ -112,6 +114,15 @@ def fit_ridge(
     if isinstance(loss, SquaredError) and y.ndim == 1:
         return _squared(features, y, omega, relative_mu)
     return _general(features, y, omega, loss, relative_mu)
+
+
+def ridge_work(n_rows: int, n_columns: int, n_outputs: int, loss: Loss) -> float:
+    """Return the work of a ridge fit with its choice of mu, in multiplications."""
+    width = float(n_columns)
+    if isinstance(loss, SquaredError) and n_outputs == 1:
+        return 4.0 * n_rows * width * (min(n_rows, width) + len(_PENALTIES))
+    width *= n_outputs
+    return len(_FEW_PENALTIES) * _USUAL_STEPS * (n_rows * width**2 + width**3)
 
 
 def _squared(

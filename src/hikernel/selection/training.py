@@ -78,6 +78,8 @@ class TermModel:
         The certificate of every step of the search.
     status : Status
         How the last reduced solve ended.
+    work : float
+        Work of the search (``search.effort``).
     """
 
     lam: float
@@ -93,6 +95,7 @@ class TermModel:
     certificate: Certificate
     history: list[Certificate]
     status: Status
+    work: float = 0.0
 
     @property
     def n_terms(self) -> int:
@@ -319,6 +322,7 @@ class TrainingProblem:
             certificate=result.certificate.scaled(unit),
             history=[certificate.scaled(unit) for certificate in result.history],
             status=result.solution.status,
+            work=result.work,
         )
 
 
