@@ -17,8 +17,9 @@ pytestmark = pytest.mark.slow
 def test_the_demo_finds_the_truth_and_says_so(capsys):
     assert main(["demo"]) == 0
     out = capsys.readouterr().out
-    found = re.findall(r"^  (\S.*?) +[\d.]+ % +true$", out, flags=re.MULTILINE)
-    assert set(found) == {"x0", "x1", "x2", "x1 * x2", "x3", "x3^2"}
+    found = re.findall(r"^  (\S.*?) +[\d.]+ %( +true)?$", out, flags=re.MULTILINE)
+    assert {term for term, true in found if true} == {"x0", "x1", "x2", "x1 * x2", "x3", "x3^2"}
+    assert len(found) <= 7  # nearly nothing else
     line = r"^  (hikernel|ridge|gradient boosting) +([\d.]+)$"
     errors = dict(re.findall(line, out, flags=re.MULTILINE))
     assert float(errors["hikernel"]) < float(errors["gradient boosting"]) < float(errors["ridge"])

@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from hikernel.datasets import make_polynomial
 from hikernel.engines.protocol import FloatArray, Node
-from hikernel.estimators import HKLRegressor, hkl_path
+from hikernel.estimators import HKLRegressorCV
 from hikernel.graphs import node_name
 
 __all__ = ["run_demo"]
@@ -41,14 +41,12 @@ def run_demo() -> None:
     print(f"Truth: y = {truth.replace('+ -', '- ')} + noise\n")
 
     start = time.perf_counter()
-    alpha = _choose_alpha(X, y)
-    model = HKLRegressor(alpha, verbose=1).fit(X, y)
+    model = HKLRegressorCV(verbose=1).fit(X, y)
     seconds = time.perf_counter() - start
 
-    print(f"\nTerms found at alpha = {alpha:.2g} (share of the explained variance):")
-    shown = model.hull_[model.hull_["order"] > 0].sort_values("share", ascending=False)
+    print("\nHKLRegressorCV().fit(X, y) found (share of the explained variance):")
     known = {node_name(node, names) for node in TRUTH}
-    for term, share in zip(shown["term"], shown["share"], strict=True):
+    for term, share in zip(model.terms_["term"], model.terms_["share"], strict=True):
         print(f"  {term:12s} {100 * share:5.1f} %  {'true' if term in known else ''}".rstrip())
 
     errors = {"hikernel": _error(model.predict(data.X[test]), data.y[test])}
@@ -60,15 +58,7 @@ def run_demo() -> None:
     for name, error in errors.items():
         print(f"  {name:18s} {error:5.1f}")
     print(f"\nCertificate: {model.certificate_}")
-    print(f"The path over alpha, the fit and the proof took {seconds:.1f} s.")
-
-
-def _choose_alpha(X: FloatArray, y: FloatArray) -> float:
-    """Return the alpha of a path that has the smallest error on the last third of the rows."""
-    cut = 2 * len(y) // 3
-    path = hkl_path(X[:cut], y[:cut], verbose=1)
-    errors = [_error(predicted, y[cut:]) for predicted in path.predict(X[cut:]).T]
-    return float(path.alphas[int(np.argmin(errors))])
+    print(f"Cross-validation, fit and proof took {seconds:.1f} s.")
 
 
 def _peers() -> dict[str, Any]:
