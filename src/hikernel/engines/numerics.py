@@ -16,7 +16,7 @@ from scipy.linalg import blas
 
 from hikernel.engines.protocol import FloatArray
 
-__all__ = ["backtrack", "matmul", "matvec"]
+__all__ = ["backtrack", "lower_gram", "matmul", "matvec"]
 
 Trial = TypeVar("Trial")
 
@@ -44,6 +44,19 @@ def matmul(left: FloatArray, right: FloatArray) -> FloatArray:
     a, flip_a = (left, 0) if left.flags.f_contiguous else (left.T, 1)
     b, flip_b = (right, 0) if right.flags.f_contiguous else (right.T, 1)
     return np.asarray(blas.dgemm(1.0, a, b, trans_a=flip_a, trans_b=flip_b))
+
+
+def lower_gram(matrix: FloatArray) -> FloatArray:
+    """Return the lower triangle of matrix @ matrix.T; what is above it is zero.
+
+    It takes half the time of the whole product.
+
+    >>> lower_gram(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    array([[ 5.,  0.],
+           [11., 25.]])
+    """
+    a, flip = (matrix, 0) if matrix.flags.f_contiguous else (matrix.T, 1)
+    return np.asarray(blas.dsyrk(1.0, a, trans=flip, lower=1))
 
 
 def backtrack(

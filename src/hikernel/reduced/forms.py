@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from scipy.linalg import lapack
 
 from hikernel.engines.features import Blocks
-from hikernel.engines.numerics import matmul, matvec
+from hikernel.engines.numerics import lower_gram, matmul, matvec
 from hikernel.engines.protocol import FloatArray
 
 __all__ = ["DualForm", "Evaluation", "Form", "IndexArray", "PrimalForm"]
@@ -203,7 +203,7 @@ class DualForm:
     def evaluate(self, zeta: FloatArray, lam: float) -> Evaluation | None:
         """Solve for one zeta by a Cholesky factorisation of B."""
         columns = self._blocks.spread(zeta)
-        system = matmul(self._features * columns, self._features.T)
+        system = lower_gram(self._features * np.sqrt(columns))
         system.flat[:: len(system) + 1] += lam
         factor, info = lapack.dpotrf(system, lower=1, overwrite_a=1, clean=0)
         if info != 0:
