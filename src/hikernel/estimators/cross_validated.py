@@ -40,7 +40,10 @@ from hikernel.selection import (
 __all__ = ["CrossValidatedEstimator", "HKLClassifierCV", "HKLRegressorCV"]
 
 _LEAST_PROOF_WORK = 5e10
-"""Least work that a proof may do (seconds); otherwise it may do as much as the cross-validation."""
+_PROOF_SHARE = 2.0
+"""Work that a proof may do, relative to the cross-validation; at least ``_LEAST_PROOF_WORK``, a few
+seconds. Twice the count takes about the same time: bounds are large matrix products, searches are
+many small ones."""
 
 RULES: dict[str, Callable[[CrossValidation], Choice]] = {
     "sparse": CrossValidation.sparse,
@@ -148,7 +151,7 @@ class CrossValidatedEstimator(HKLEstimator):
             else:  # the time budget was spent before every fold had a model
                 choice, last, score = Choice(path.least_error(), None), True, np.nan
             start = path.points[choice.position].model
-            work = max(_LEAST_PROOF_WORK, results.work)
+            work = max(_LEAST_PROOF_WORK, _PROOF_SHARE * results.work)
             try:
                 selected = problem.solve(start.lam, replace(settings, max_work=work), start=start)
             except OutOfTime:
