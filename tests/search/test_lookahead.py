@@ -270,9 +270,14 @@ def test_auto_chooses_by_size(monkeypatch):
     problem, _ = problem_with(0.03, 300, 4, ((0, 1),))
     assert problem.tail_mode("auto") == "exact"
     monkeypatch.setattr(objective, "AUTO_WORK", 10)
-    assert problem.tail_mode("auto") == "exact"  # 81 nodes: all of them are scored
-    monkeypatch.setattr(objective, "_LISTED", 80)
     assert problem.tail_mode("auto") == "statistical"
+    # 81 nodes: the look-ahead search scores all of them, whatever the number of rows.
+    for certify in ("auto", "statistical"):
+        certificate = lookahead(problem, tol=1e-2, certify=certify).certificate
+        assert (certificate.kind, certificate.confidence) == ("exact", 1.0)
+        assert certificate.reason is StopReason.OWN_SCORES
+    monkeypatch.setattr(objective, "_LISTED", 80)
+    assert lookahead(problem, tol=1e-2).certificate.kind == "statistical"
     monkeypatch.setattr(objective, "AUTO_SKETCH_WORK", 10)
     assert problem.tail_mode("auto") == "none"
     assert problem.tail_mode("statistical") == "statistical"

@@ -12,7 +12,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hikernel.engines.features import Blocks, WeightedRows, normalised, rounding_margin
+from hikernel.engines.features import (
+    Blocks,
+    WeightedRows,
+    centred_gram,
+    normalised,
+    rounding_margin,
+)
 from hikernel.engines.machine import require_memory
 from hikernel.engines.node_kernels import (
     BlockKernel,
@@ -144,10 +150,9 @@ class BlockEngine(WeightedRows):
         weights: FloatArray | None = None,
     ) -> FloatArray:
         """Return the centred cross moments of nodes that have blocks."""
-        root = np.sqrt(self._weights if weights is None else weights)[:, None]
-        a = (self._columns[:, self._positions(left)] - left_means) * root
-        b = (self._columns[:, self._positions(right)] - right_means) * root
-        return np.asarray(a.T @ b)
+        weights = self._weights if weights is None else weights
+        a, b = self._columns[:, self._positions(left)], self._columns[:, self._positions(right)]
+        return centred_gram(a, b, left_means, right_means, weights)
 
     def gram_diagonal(self, nodes: Sequence[Vertex], means: FloatArray) -> FloatArray:
         """Return the weighted variances of the columns; infinity for nodes with a Gram matrix."""

@@ -20,6 +20,7 @@ __all__ = [
     "NodeFeatures",
     "WeightedRows",
     "by_output",
+    "centred_gram",
     "cut_blocks",
     "normalised",
     "rounding_margin",
@@ -136,6 +137,18 @@ class Blocks:
     def split(self, x: FloatArray) -> list[FloatArray]:
         """Return the part of x that belongs to each node, split along the first axis."""
         return np.split(x, self._ends[:-1]) if len(self) else []
+
+
+def centred_gram(
+    left: FloatArray,
+    right: FloatArray,
+    left_means: FloatArray,
+    right_means: FloatArray,
+    weights: FloatArray,
+) -> FloatArray:
+    """Return sum_i weights_i (left_i - left_means) (right_i - right_means)'."""
+    root = np.sqrt(weights)[:, None]
+    return np.asarray(((left - left_means) * root).T @ ((right - right_means) * root))
 
 
 class WeightedRows:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hikernel.engines.features import Blocks, WeightedRows, normalised
+from hikernel.engines.features import Blocks, WeightedRows, centred_gram, normalised
 from hikernel.engines.machine import require_memory
 from hikernel.engines.protocol import FloatArray, Vertex
 
@@ -79,10 +79,9 @@ class OnDemandEngine(WeightedRows):
         weights: FloatArray | None = None,
     ) -> FloatArray:
         """Return the centred cross moments of two lists of nodes."""
-        root = np.sqrt(self._weights if weights is None else weights)[:, None]
-        a = (self.features(left) - left_means) * root
-        b = (self.features(right) - right_means) * root
-        return np.asarray(a.T @ b)
+        weights = self._weights if weights is None else weights
+        a, b = self.features(left), self.features(right)
+        return centred_gram(a, b, left_means, right_means, weights)
 
     def gram_diagonal(self, nodes: Sequence[Vertex], means: FloatArray) -> FloatArray:
         """Return the variances of the columns."""

@@ -167,8 +167,8 @@ DESCRIPTIONS: dict[str, str] = {
     "max_kernels": """int
     Largest number of nodes in a hull that is solved.""",
     "tol": """float
-    Duality gap to prove on the whole graph, relative to the objective. The search for terms goes to
-    1/1000 if tol is larger.""",
+    Duality gap to prove on the whole graph, relative to the objective. The look-ahead search for
+    terms goes to 1/1000 if tol is larger.""",
     "certify": """{"auto", "exact", "statistical", "none"}
     How all kernels outside the hull are bounded. "exact" takes time quadratic in the number of
     rows. "statistical" takes linear time: random signs estimate the sums, and the bound holds

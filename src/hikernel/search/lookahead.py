@@ -81,6 +81,8 @@ class _Lookahead(HullSearch[GridObjective]):
     ) -> None:
         super().__init__(objective, lam, settings, callback)
         self._mode = objective.tail_mode(settings.certify)
+        if settings.certify == "auto" and objective.can_list_all:
+            self._mode = "exact"  # all nodes are scored, at a cost linear in n
         self._effort = objective.effort(self._mode)
         self._proof_work = settings.max_work
         self._pairs = objective.engine.level_pairs

@@ -295,7 +295,7 @@ class GridObjective(Objective):
         if certify != "auto":
             return certify
         n, p = self.engine.n_rows, self.graph.n_variables
-        if self.can_list_all or n * (n + 1) // 2 * p <= AUTO_WORK:
+        if n * (n + 1) // 2 * p <= AUTO_WORK:
             return "exact"
         return "statistical" if n * p * N_DRAWS <= AUTO_SKETCH_WORK else "none"
 

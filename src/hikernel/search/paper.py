@@ -68,6 +68,7 @@ class _PaperSearch(HullSearch[GridObjective]):
         callback: StepCallback | None,
     ) -> None:
         super().__init__(objective, lam, settings, callback)
+        self._tol = settings.tol  # the rule of the paper searches as far as it proves
         self._certify = objective.tail_mode(settings.certify) == "exact"
         self._explored: set[Node] = set()
 

@@ -164,7 +164,8 @@ class TailProof:
         return True
 
     def _list_all(self) -> TailBound:
-        """Score every node of the grid."""
+        """Score every node of the grid, which is exact whatever the mode."""
+        self._mode = "exact"
         limit = self._graph.max_order or self._graph.n_variables
         for size in range(2, min(limit, len(self._variables)) + 1):
             self._explore(list(itertools.combinations(self._variables, size)))

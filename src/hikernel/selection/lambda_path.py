@@ -268,7 +268,8 @@ def estimated_error(problem: TrainingProblem, model: TermModel, loss: float) -> 
     Nodes given by Gram matrices have no columns. For them df is the trace of the ridge smoother
     with the kernel K = sum_w zeta_w K_w, the sum of s / (s + n lambda) over its eigenvalues s.
     """
-    outputs = 1 if problem.y.ndim == 1 else problem.y.shape[1] - 1
+    # Of the outputs of a multinomial model one is determined by the others.
+    outputs = int(np.prod(problem.y.shape[1:])) - int(problem.loss.shift_invariant)
     kept = model.norms > 0.0
     nodes = list(itertools.compress(model.nodes, kept))
     operator = problem.engine.kernel_operator(nodes) if nodes else None
