@@ -4,12 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test test-fast lint format bench reproduce clean
+.PHONY: help demo test test-fast coverage lint format bench reproduce clean
 
 help:
 	@echo "make demo    fit a model on data with a known truth and look at it"
-	@echo "make test    all tests, with coverage"
-	@echo "make test-fast  the inner loop: no test marked slow, no examples in docstrings, no coverage"
+	@echo "make test    all tests"
+	@echo "make test-fast  the inner loop: no test marked slow, no examples in docstrings"
+	@echo "make coverage   all tests, and the lines and branches that none of them reaches"
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff reformat the code"
 	@echo "make bench   speed, growth, memory, recovery, predict, graphs, consistency, errors (half a day)"
@@ -37,11 +38,15 @@ demo: $(VENV)/.core
 	$(BIN)/hikernel demo
 
 test: $(VENV)/.test
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal --cov --cov-report=term
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist worksteal
+
+# Tracing every line takes half as long again (Python 3.11), so it is not part of make test.
+coverage: $(VENV)/.test
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist worksteal --cov --cov-report=term
 
 # Leaves out what is marked slow: comparisons with cvxpy for every loss, cross-validated estimators,
 # several classes, scikit-learn's own checks, model files of every kind, the experiments, simulations,
-# documents and recipes. Examples in docstrings and coverage are left out, too.
+# documents and recipes. Examples in docstrings are left out, too.
 test-fast: $(VENV)/.test
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist worksteal -m "not slow" tests
 
