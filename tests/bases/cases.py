@@ -1,6 +1,7 @@
 """Every basis under test with its exact level kernels; a new basis joins by one line here.
 
-``exact(x, z, train, weights)`` returns the list of level kernels at standardised points. Errors
+``exact(x, z, train, weights)`` returns the list of level kernels at points that are standardised if
+the basis does that. Errors
 allowed, relative to the largest entry: ``tol`` between training points, ``new_tol`` between a
 training and a new point. Where a trace of 1e-10 is neglected, the residual d_i of a training point
 is at most 1e-10 / w_i, and the error is at most sqrt(d_i d_z): 6e-9 for sixty equal weights on
@@ -18,6 +19,7 @@ from hikernel.bases import (
     Anova,
     AsinhPolynomial,
     Basis,
+    Branches,
     Categorical,
     Gaussian,
     Hermite,
@@ -26,6 +28,7 @@ from hikernel.bases import (
     Polynomial,
     RankPolynomial,
     Spline,
+    Steps,
 )
 
 
@@ -118,6 +121,17 @@ CASES = {
         Spline(tol=1e-12),
         lambda x, z, t, w: [ones(x, z), np.outer(x, z), oracles.cubic_spline(x, z)],
         **TRUNCATED,
+    ),
+    "steps": Case(Steps(3), lambda x, z, t, w: oracles.steps_levels(x, z, t, w, 3)),
+    "branches": Case(
+        Branches((OrthonormalPolynomial(2), Steps(2))),
+        lambda x, z, t, w: [
+            *oracles.orthonormal_levels(
+                *[oracles.standardise(t, w, v) for v in (x, z, t)], w, min(2, len(np.unique(t)) - 1)
+            ),
+            *oracles.steps_levels(x, z, t, w, 2)[1:],
+        ],
+        range_only=True,
     ),
     "categorical": Case(
         Categorical(), lambda x, z, t, w: oracles.categorical_levels(x, z, t, w, 2.0)

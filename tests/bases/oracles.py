@@ -6,6 +6,7 @@ standardised training points and weights that sum to one, and evaluates at point
 """
 
 import math
+from fractions import Fraction
 
 import numpy as np
 from scipy.special import eval_hermite
@@ -122,6 +123,60 @@ def rank_levels(x, z, train, weights, q, bound):
     return [np.ones((len(x), len(z)))] + [
         np.outer(np.interp(x, values, h), np.interp(z, values, h)) for h in heights
     ]
+
+
+def number_between(low, high):
+    """The number in [low, high) with the fewest decimals, of several the one nearest the middle."""
+    for digits in range(-20, 20):
+        unit = Fraction(10) ** -digits
+        first, last = math.ceil(Fraction(low) / unit), math.ceil(Fraction(high) / unit) - 1
+        if first <= last:
+            middle = (Fraction(low) + Fraction(high)) / 2
+            nearest = min(
+                range(first, min(last, first + 100) + 1), key=lambda k: abs(k * unit - middle)
+            )
+            return float(nearest * unit)
+    raise AssertionError
+
+
+def steps_levels(x, z, train, weights, q):
+    """Haar functions of the weighted distribution, part by part; a cut belongs to its left side."""
+
+    def cut(values):
+        """Where the weights of both sides are most equal: the last value of the left side."""
+        left = [weights[(train >= values[0]) & (train <= v)].sum() for v in values[:-1]]
+        whole = weights[(train >= values[0]) & (train <= values[-1])].sum()
+        return values[int(np.argmin([round(abs(one / whole - 0.5), 8) for one in left]))]
+
+    out, parts = [np.ones((len(x), len(z)))], [(-np.inf, np.inf)]
+    for _ in range(q):
+        functions, halves = [], []
+        for low, high in parts:
+            values = np.unique(train[(train > low) & (train <= high)])
+            if len(values) < 2:
+                continue
+            last = cut(values)
+            first = values[values > last][0]
+            t = number_between(last, first)
+            w_left = weights[(train > low) & (train <= last)].sum()
+            w_right = weights[(train > last) & (train <= high)].sum()
+            functions.append((low, t, high, w_left, w_right))
+            halves += [(low, t), (t, high)]
+        if not functions:
+            break
+
+        def values_at(points, functions=functions):
+            columns = []
+            for low, t, high, a, b in functions:
+                inside = (points > low) & (points <= high)
+                size = 1 / np.sqrt(len(functions) * (a + b))
+                height = np.where(points <= t, -np.sqrt(b / a), np.sqrt(a / b)) * size
+                columns.append(np.where(inside, height, 0.0))
+            return np.column_stack(columns)
+
+        out.append(values_at(x) @ values_at(z).T)
+        parts = halves
+    return out
 
 
 def categorical_levels(x, z, train, weights, bound):

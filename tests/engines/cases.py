@@ -10,7 +10,12 @@ from hikernel.graphs import Grid, geometric_weights
 
 
 def make_engine(
-    engine_type, seed=0, n=23, widths=((1, 1, 1), (1, 1, 3), (1, 2)), constant=(True, True, True)
+    engine_type,
+    seed=0,
+    n=23,
+    widths=((1, 1, 1), (1, 1, 3), (1, 2)),
+    constant=(True, True, True),
+    parents=None,
 ):
     rng = np.random.default_rng(seed)
     levels = [
@@ -21,7 +26,7 @@ def make_engine(
         for m, variable in enumerate(widths)
     ]
     weights = rng.uniform(0.5, 2.0, n)
-    grid = Grid(geometric_weights([len(w) - 1 for w in widths], 2.0))
+    grid = Grid(geometric_weights([len(w) - 1 for w in widths], 2.0), level_parents=parents)
     return engine_type(widths, levels, weights, constant), levels, weights / weights.sum(), grid
 
 

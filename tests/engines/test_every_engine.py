@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import combinations, product
+
 import numpy as np
 import pytest
 from engines.cases import rational_tail_sum
@@ -66,6 +69,30 @@ def test_tail_sums_equal_enumeration(make, chunked, constant):
     result = engine.tail_sums(nodes, alpha, grid.tail_scales())
     np.testing.assert_allclose(result, expected, rtol=1e-8)
     assert np.all(result >= np.array(expected) * (1 - 1e-14))
+
+
+@pytest.mark.parametrize("max_order", [None, 1, 2])
+def test_tail_sums_over_trees_equal_enumeration(make, chunked, max_order):
+    widths = ((1, 1, 2, 1), (1, 1, 3), (1, 2), (1, 1, 1))
+    parents = ((0, 1, 0), (0, 0), (0,), (0, 1))
+    engine, levels, _, grid = make(n=30, widths=widths, constant=(True,) * 4, parents=parents)
+    grid = replace(grid, max_order=max_order)
+    nodes = [v for v in all_nodes(grid) if v]
+    alpha = np.random.default_rng(2).standard_normal(engine.n_rows)
+    expected = {t: descendant_sum(grid, levels, t, alpha) for t in nodes}
+    result = engine.tail_sums(nodes, alpha, grid.tail_scales(), max_order)
+    np.testing.assert_allclose(result, list(expected.values()), rtol=1e-8)
+    # Of a set of variables: the sum over all choices of a child of the root in each of them.
+    sets = [s for k in (1, 2) if k <= (max_order or 2) for s in combinations(range(4), k)]
+    tops = [tuple((m, grid.any_level(m)) for m in s) for s in sets]
+    assert [grid.any_level(m) for m in range(4)] == [4, 3, 1, 1]
+    found = engine.tail_sums(tops, alpha, grid.tail_scales(), max_order)
+    whole = [
+        sum(expected[tuple(zip(s, c, strict=True))] for c in product(*map(grid.first_levels, s)))
+        for s in sets
+    ]
+    np.testing.assert_allclose(found, whole, rtol=1e-8)
+    assert np.all(found >= np.array(whole) * (1 - 1e-14))
 
 
 def test_tail_sums_where_level_zero_sums_vanish(engine_type, monkeypatch):

@@ -12,7 +12,7 @@ from hikernel import HKLClassifier, HKLClassifierCV
 
 pytestmark = pytest.mark.slow
 
-QUICK = {"n_alphas": 4, "eps": 1e-2, "cv": 3, "degree": 2, "certify": "none"}
+QUICK = {"n_alphas": 4, "eps": 1e-2, "cv": 3, "degree": 2, "certify": "none", "basis": {}}
 
 separable = pytest.mark.filterwarnings("ignore:The chosen alpha is the smallest that was tried")
 """These classes are separable, and the best alpha is the smallest of the few tried."""

@@ -20,12 +20,13 @@ from sklearn.preprocessing import StandardScaler
 
 from hikernel import HKLClassifierCV, HKLRegressor, HKLRegressorCV, hkl_path
 from hikernel.errors import CertificateWarning, ConvergenceWarning
-from hikernel.estimators import cross_validated
+from hikernel.estimators import comparison
 from hikernel.search import tail_proof
 
 pytestmark = pytest.mark.slow
 
-QUICK = {"n_alphas": 6, "eps": 1e-5, "cv": 3, "certify": "none"}
+QUICK = {"n_alphas": 6, "eps": 1e-5, "cv": 3, "certify": "none", "basis": {}}
+"""Smooth bases alone: ``test_steps`` is about the others."""
 
 
 def data(n=150, p=4, seed=0):
@@ -409,7 +410,7 @@ def test_a_proof_may_do_as_much_as_the_cross_validation(monkeypatch):
     monkeypatch.setattr(tail_proof.TailProof, "__init__", spied)
     HKLRegressorCV(**{**QUICK, "certify": "auto"}).fit(X, y)
     least = seen[0]
-    monkeypatch.setattr(cross_validated, "_LEAST_PROOF_WORK", 0.0)
+    monkeypatch.setattr(comparison, "_LEAST_PROOF_WORK", 0.0)
     HKLRegressorCV(**{**QUICK, "certify": "auto"}).fit(X, y)
     assert len(seen) == 2
     assert least == 5e10 > seen[1] > 0.0

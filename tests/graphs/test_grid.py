@@ -6,16 +6,25 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles.naive import all_nodes, is_ancestor
+from oracles.naive import all_nodes, is_ancestor, random_tree, way_up
 
 from hikernel.graphs import ROOT, Grid, geometric_weights, node_degree, node_name, node_order
 
+
+def some_grid(levels, base, root, order, seed):
+    """A grid of chains (no seed) or of random trees."""
+    rng = np.random.default_rng(seed)
+    trees = None if seed is None else tuple(random_tree(rng, q) for q in levels)
+    return Grid(geometric_weights(levels, base), root, order, trees)
+
+
 grids = st.builds(
-    lambda levels, base, root, order: Grid(geometric_weights(levels, base), root, order),
+    some_grid,
     st.lists(st.integers(0, 3), min_size=1, max_size=4),
     st.sampled_from([0.5, 1.0, 2.0, 4.0]),
     st.sampled_from([0.1, 1.0, 2.0]),
     st.sampled_from([None, 1, 2, 3]),
+    st.none() | st.integers(0, 10**6),
 )
 
 
@@ -33,11 +42,35 @@ def test_relations_equal_enumeration(grid):
     assert grid.n_vertices == len(nodes) == len(set(nodes))
     for v in nodes:
         assert v in grid
-        assert set(grid.ancestors(v)) == {u for u in nodes if is_ancestor(u, v)}
-        below = {u for u in nodes if is_ancestor(u, v) and node_degree(u) == node_degree(v) - 1}
-        assert set(grid.parents(v)) == below
-        above = {u for u in nodes if is_ancestor(v, u) and node_degree(u) == node_degree(v) + 1}
-        assert set(grid.children(v)) == above
+        degree = sum(len(way_up(j, m, grid)) - 1 for m, j in v)
+        assert grid.degree(v) == grid.sort_key(v) == degree
+        up = {u for u in nodes if is_ancestor(u, v, grid)}
+        assert set(grid.ancestors(v)) == up
+        assert len(grid.ancestors(v)) == len(up)
+        assert set(grid.parents(v)) == {u for u in up if grid.degree(u) == degree - 1}
+        down = {u for u in nodes if is_ancestor(v, u, grid)}
+        assert set(grid.children(v)) == {u for u in down if grid.degree(u) == degree + 1}
+
+
+@given(grids)
+@settings(max_examples=50, deadline=None)
+def test_scales_equal_sums_over_the_levels(grid):
+    for m, (tail, own) in enumerate(zip(grid.tail_scales(), grid.own_scales(), strict=True)):
+        d = grid.level_weights[m]
+        expected = np.zeros((2, len(d), len(d)))
+        for last in range(len(d)):
+            way = way_up(last, m, grid)
+            for i, j in enumerate(way):
+                expected[:, j, last] = sum(d[r] for r in way[: i + 1]) ** -2.0, d[last] ** -2.0
+        np.testing.assert_allclose(tail[: len(d)], expected[0])
+        np.testing.assert_allclose(own[: len(d)], expected[1])
+        if len(d) == 1:
+            continue
+        # The row of any level above 0 is the sum over the levels whose parent is 0.
+        first = [j for j in range(1, len(d)) if way_up(j, m, grid)[1] == 0]
+        assert grid.first_levels(m) == first
+        np.testing.assert_allclose(tail[grid.any_level(m)], np.sum(expected[0, first], axis=0))
+        np.testing.assert_allclose(own[grid.any_level(m)], np.sum(expected[1, first], axis=0))
 
 
 @given(grid_and_set())
@@ -45,16 +78,17 @@ def test_relations_equal_enumeration(grid):
 def test_hull_extreme_points_and_sources_equal_enumeration(case):
     grid, chosen = case
     nodes = all_nodes(grid)
-    hull = {u for u in nodes if any(is_ancestor(u, v) for v in chosen)}
+    hull = {u for u in nodes if any(is_ancestor(u, v, grid) for v in chosen)}
     assert grid.hull(chosen) == hull
     assert grid.is_hull(hull)
-    extreme = {u for u in hull if not any(u != v and is_ancestor(u, v) for v in hull)}
+    extreme = {u for u in hull if not any(u != v and is_ancestor(u, v, grid) for v in hull)}
     assert grid.extreme_points(chosen) == extreme
     outside = [u for u in nodes if u not in hull]
-    sources = {u for u in outside if not any(u != v and is_ancestor(v, u) for v in outside)}
+    inner = {u for u in outside if any(u != v and is_ancestor(v, u, grid) for v in outside)}
+    sources = set(outside) - inner
     assert set(grid.sources_of_complement(hull)) == sources
     # Every node outside descends from a source: the tail bounds cover the whole graph.
-    assert all(any(is_ancestor(t, u) for t in sources) for u in outside)
+    assert all(any(is_ancestor(t, u, grid) for t in sources) for u in outside)
 
 
 def test_a_set_without_an_ancestor_is_no_hull():

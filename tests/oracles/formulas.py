@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hikernel.explain import formula_terms
-from hikernel.explain.legend import PowerFactor
+from hikernel.explain.legend import PowerFactor, step_branch
 
 
 def factor_values(factor, design, X):
@@ -14,6 +14,12 @@ def factor_values(factor, design, X):
     if isinstance(factor, PowerFactor):
         return basis.argument(x) ** factor.power
     return basis.transform(x)[factor.level][:, 0]
+
+
+def step_values(basis, heights, x):
+    """A step function of one variable at some points, zero where they are missing."""
+    cuts = step_branch(basis).cuts
+    return np.where(np.isnan(x)[:, None], 0.0, heights[np.sum(x[:, None] > cuts, axis=1)])
 
 
 class WrittenFormula:
@@ -28,7 +34,7 @@ class WrittenFormula:
     @property
     def exact(self):
         """Whether the formula and its legend write out all functions, as polynomials."""
-        return not self.wide and all(
+        return not (self.wide or self.terms.steps) and all(
             isinstance(factor, PowerFactor)
             or self.design.bases[factor.variable].level_polynomial(factor.level) is not None
             for factor in self.factors
@@ -45,6 +51,8 @@ class WrittenFormula:
         complete = self._complete(X)
         rows = X[complete]
         out[complete] = self._products(rows).sum(axis=0)
+        for m, heights in self.terms.steps.items():
+            out[complete] += step_values(self.design.bases[m], heights, rows[:, m])
         if self.wide:
             variables = {m for node in self.wide for m, _ in node}
             engine = self.design.engine(rows, np.ones(len(rows)), variables)

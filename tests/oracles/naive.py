@@ -17,10 +17,24 @@ def all_nodes(grid):
     return [node for node in nodes if grid.max_order is None or len(node) <= grid.max_order]
 
 
-def is_ancestor(v, w):
-    """Whether v is an ancestor of w (or w itself): no level above."""
+def is_ancestor(v, w, grid=None):
+    """Whether v is an ancestor of w (or w itself): each level of v is on the way up from w's."""
     levels = dict(w)
-    return all(levels.get(m, 0) >= j for m, j in v)
+    return all(j in way_up(levels.get(m, 0), m, grid) for m, j in v)
+
+
+def way_up(level, m, grid=None):
+    """The levels from one to level 0: one less each, unless the grid has other parents."""
+    parents = None if grid is None else grid.level_parents
+    out = [level]
+    while out[-1] > 0:
+        out.append(out[-1] - 1 if parents is None else parents[m][out[-1] - 1])
+    return out
+
+
+def random_tree(rng, n_levels):
+    """A parent for each level above 0, smaller than it."""
+    return tuple(int(rng.integers(j)) for j in range(1, n_levels + 1))
 
 
 def node_features(levels, node):
@@ -38,7 +52,9 @@ def omega(grid, nodes, coef_norms):
     """sum_v d_v |beta_D(v)| by two loops."""
     total = 0.0
     for v in nodes:
-        inner = sum(norm**2 for w, norm in zip(nodes, coef_norms, strict=True) if is_ancestor(v, w))
+        inner = sum(
+            norm**2 for w, norm in zip(nodes, coef_norms, strict=True) if is_ancestor(v, w, grid)
+        )
         total += grid.weight(v) * np.sqrt(inner)
     return total
 
@@ -48,9 +64,9 @@ def descendant_sum(grid, levels, t, alpha):
     nodes = all_nodes(grid)
     total = 0.0
     for w in nodes:
-        if is_ancestor(t, w):
+        if is_ancestor(t, w, grid):
             a = node_features(levels, w).T @ alpha
-            between = [u for u in nodes if is_ancestor(t, u) and is_ancestor(u, w)]
+            between = [u for u in nodes if is_ancestor(t, u, grid) and is_ancestor(u, w, grid)]
             total += float(a @ a) / sum(grid.weight(u) for u in between) ** 2
     return total
 
@@ -61,7 +77,7 @@ def dual_norm_squared(grid, nodes, score_squares, rounds=20000):
     Returns a lower bound that is attained by an explicit eta, hence never above Omega*^2.
     """
     d = np.array([grid.weight(v) for v in nodes])
-    above = np.array([[is_ancestor(v, w) for w in nodes] for v in nodes], dtype=float)
+    above = np.array([[is_ancestor(v, w, grid) for w in nodes] for v in nodes], dtype=float)
     eta = 1.0 / (len(nodes) * d**2)
     best = 0.0
     for _ in range(rounds):

@@ -71,7 +71,11 @@ def twin_optimum(grid, levels, nodes, y, weights, alpha, loss=None):
         grid.weight(v)
         * cp.norm(
             cp.hstack(
-                [cp.vec(betas[i], order="C") for i, w in enumerate(nodes) if is_ancestor(v, w)]
+                [
+                    cp.vec(betas[i], order="C")
+                    for i, w in enumerate(nodes)
+                    if is_ancestor(v, w, grid)
+                ]
             )
         )
         for v in nodes

@@ -16,12 +16,14 @@ from oracles.searches import grid_problem, lookahead, paper
 
 from hikernel.bases import (
     Anova,
+    Branches,
     Gaussian,
     Hermite,
     KernelPCA,
     OrthonormalPolynomial,
     Polynomial,
     Spline,
+    Steps,
 )
 from hikernel.engines import machine, numpy_engine, tails
 from hikernel.search import StopReason, objective, tail_proof
@@ -32,6 +34,7 @@ BASES = [
     OrthonormalPolynomial(2),
     Hermite(2),
     Gaussian(2, remainder=False),
+    Branches((OrthonormalPolynomial(2), Steps(2))),
     Gaussian(2, b=0.2, constant_level=True, tol=1e-3),
     KernelPCA(degree=2, b=0.2, tol=1e-3),
     Anova(b=0.2, tol=1e-3),
@@ -95,7 +98,7 @@ def test_the_bound_is_valid_for_any_hull(seed, basis, alpha, p, weighted, form, 
     rng = np.random.default_rng(seed)
     nodes = all_nodes(small.grid)
     chosen = [nodes[i] for i in rng.integers(len(nodes), size=start)] + [()]
-    hull = sorted(small.grid.hull(chosen), key=len)
+    hull = sorted(small.grid.hull(chosen), key=small.grid.sort_key)
     for solve_tol in (1e-1, 1e-6):
         solved = small.search.solved(hull, solve_tol=solve_tol)
         assert solved.objective >= optimum * (1 - 1e-7)
@@ -106,14 +109,21 @@ def test_the_bound_is_valid_for_any_hull(seed, basis, alpha, p, weighted, form, 
             assert value <= optimum * (1 + 1e-7)
 
 
-@given(seed=st.integers(0, 10**6), p=st.integers(2, 3), hull_size=st.integers(0, 3))
-@settings(max_examples=20, deadline=None, derandomize=True)
-def test_the_bound_covers_the_dual_norm_of_the_whole_graph(seed, p, hull_size):
-    small = small_problem(OrthonormalPolynomial(2), seed, p=p, n=20)
+@given(
+    seed=st.integers(0, 10**6),
+    p=st.integers(2, 3),
+    hull_size=st.integers(0, 3),
+    basis=st.sampled_from(
+        [OrthonormalPolynomial(2), Branches((OrthonormalPolynomial(1), Steps(1)))]
+    ),
+)
+@settings(max_examples=30, deadline=None, derandomize=True)
+def test_the_bound_covers_the_dual_norm_of_the_whole_graph(seed, p, hull_size, basis):
+    small = small_problem(basis, seed, p=p, n=20)
     rng = np.random.default_rng(seed)
     nodes = all_nodes(small.grid)
     chosen = [nodes[i] for i in rng.integers(len(nodes), size=hull_size)] + [()]
-    hull = sorted(small.grid.hull(chosen), key=len)
+    hull = sorted(small.grid.hull(chosen), key=small.grid.sort_key)
     solved = small.search.solved(hull)
     squares = np.array(
         [np.sum((node_features(small.levels, v).T @ solved.dual.dual_coef) ** 2) for v in nodes]

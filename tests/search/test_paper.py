@@ -11,12 +11,14 @@ from oracles.searches import grid_problem, paper
 from hikernel import HKLRegressor
 from hikernel.bases import (
     Anova,
+    Branches,
     Gaussian,
     Hermite,
     KernelPCA,
     OrthonormalPolynomial,
     Polynomial,
     Spline,
+    Steps,
 )
 from hikernel.engines import NumpyEngine
 from hikernel.errors import CertificateWarning
@@ -34,6 +36,7 @@ BASES = {
     "kernel PCA": KernelPCA(degree=2, b=0.2, tol=1e-4),
     "anova": Anova(b=0.2, tol=1e-4),
     "spline": Spline(tol=1e-2),
+    "branches": Branches((OrthonormalPolynomial(2), Steps(2))),
 }
 
 SETTINGS = [
@@ -43,7 +46,7 @@ SETTINGS = [
     {"alpha": 0.001, "weighted": True, "weight_base": 1.0, "root_weight": 2.0},
 ]
 
-# 8 bases x 4 settings = 32 seeded problems; multi-column nodes in five of the bases.
+# 9 bases x 4 settings = 36 seeded problems; multi-column nodes in six of the bases.
 PROBLEMS = [
     pytest.param(basis, setting, 100 * i + j, id=f"{name}-{j}")
     for i, (name, basis) in enumerate(BASES.items())

@@ -251,6 +251,31 @@ def test_the_sparse_rule_compares_refits_and_breaks_ties():
     assert (same.position, same.refit) == (0, "ridge")
 
 
+@pytest.mark.parametrize(
+    ("gain", "refit"),
+    [
+        ([3.0, 3.1, 3.2], "variables"),
+        ([1.0, 3.0, 5.0], "variables"),  # mean 3, standard error 1.15
+        ([0.0, 3.0, 6.0], "ridge"),  # standard error 1.73
+        ([-1.0, -1.0, -1.0], "ridge"),
+        ([np.nan, 9.0, 9.0], "ridge"),
+    ],
+)
+def test_a_refit_on_variables_has_to_win_clearly(gain, refit):
+    best = np.array([-99.0, -100.0, -101.0])
+    scores = np.array([[best - 5.0], [best], [best + gain]])
+    effects = np.array([[[9.0] * 3], [[5.0] * 3], [[1.0] * 3]])
+    table = table_of(scores, [None, "ridge", "variables"], effects=effects)
+    assert table.sparse().refit == refit
+    # Where it is the only one with scores, there is nothing to compare it with.
+    alone = table_of(scores[2:], ["variables"], effects=effects[2:])
+    if np.all(np.isfinite(gain)):
+        assert alone.sparse().refit == "variables"
+        scores[:2] = np.nan
+        table = table_of(scores, [None, "ridge", "variables"], effects=effects)
+        assert table.sparse().refit == "variables"
+
+
 @given(seed=st.integers(0, 10**6), n_folds=st.integers(1, 5))
 @settings(max_examples=100, deadline=None, derandomize=True)
 def test_the_sparse_rule_against_all_pairs(seed, n_folds):
@@ -262,7 +287,7 @@ def test_the_sparse_rule_against_all_pairs(seed, n_folds):
     scores[rng.random(shape) < 0.03] = np.nan
     effects = rng.integers(1, 5, shape).astype(float)
     effects[np.isnan(scores)] = np.nan
-    table = table_of(scores, [None, "ridge", "variables"], effects=effects)
+    table = table_of(scores, [None, "ridge", "sparse"], effects=effects)
     if not np.any(np.isfinite(table.means)):
         return
     best = table.best()
@@ -300,33 +325,33 @@ class Errors:
 def test_all_refits_have_turned_by_hand():
     falls = np.linspace(2.0, 1.0, 12)
     turned = [*np.linspace(2.0, 1.0, 9), 1.0, 1.0, 1.0]
-    assert not folds._all_turned([Errors(np.c_[falls])])
-    assert folds._all_turned([Errors(np.c_[turned])])
+    assert not folds.all_turned([Errors(np.c_[falls])])
+    assert folds.all_turned([Errors(np.c_[turned])])
     # It is the mean over the folds that turns.
-    assert folds._all_turned([Errors(np.c_[falls]), Errors(np.c_[2.0 * falls[::-1]])])
-    assert not folds._all_turned([Errors(np.c_[turned]), Errors(np.c_[falls])])
+    assert folds.all_turned([Errors(np.c_[falls]), Errors(np.c_[2.0 * falls[::-1]])])
+    assert not folds.all_turned([Errors(np.c_[turned]), Errors(np.c_[falls])])
     # Of two refits, one still falls, and reaches the best: 1.0 is less than 1.1 (six steps ahead).
-    assert not folds._all_turned([Errors(np.c_[turned, falls + 0.1])])
+    assert not folds.all_turned([Errors(np.c_[turned, falls + 0.1])])
     # Six more of its last steps (each 1/11 = 0.091) take it from 1.6 to 1.05, and from 1.5 to 0.95.
-    assert folds._all_turned([Errors(np.c_[turned, falls + 0.6])])
-    assert not folds._all_turned([Errors(np.c_[turned, falls + 0.5])])
+    assert folds.all_turned([Errors(np.c_[turned, falls + 0.6])])
+    assert not folds.all_turned([Errors(np.c_[turned, falls + 0.5])])
     # One that no longer applies is not waited for; one that never applied neither.
     gone = np.where(np.arange(12) < 10, falls, np.nan)
-    assert folds._all_turned([Errors(np.c_[turned, gone + 0.1])])
-    assert folds._all_turned([Errors(np.c_[turned, np.full(12, np.nan)])])
+    assert folds.all_turned([Errors(np.c_[turned, gone + 0.1])])
+    assert folds.all_turned([Errors(np.c_[turned, np.full(12, np.nan)])])
     # NaN on one fold is NaN: the refit does not apply.
-    assert folds._all_turned([Errors(np.c_[turned, falls]), Errors(np.c_[turned, gone])])
+    assert folds.all_turned([Errors(np.c_[turned, falls]), Errors(np.c_[turned, gone])])
 
 
 def test_not_among_the_first_ten_lambdas():
     turned = [*np.linspace(2.0, 1.0, 5), *[1.0] * 7]
     slow = np.linspace(3.0, 2.9, 12)
     paths = [Errors(np.c_[turned, slow])]
-    assert [folds._all_turned(paths, k) for k in range(1, 13)] == [False] * 10 + [True] * 2
-    assert folds._all_turned([Errors([[np.nan]] * 11)])
-    assert not folds._all_turned([Errors([[np.nan]] * 10)])
+    assert [folds.all_turned(paths, k) for k in range(1, 13)] == [False] * 10 + [True] * 2
+    assert folds.all_turned([Errors([[np.nan]] * 11)])
+    assert not folds.all_turned([Errors([[np.nan]] * 10)])
     # Folds that are not equally long are compared as far as all have come.
-    assert not folds._all_turned([Errors(np.c_[turned]), Errors(np.c_[turned[:10]])])
+    assert not folds.all_turned([Errors(np.c_[turned]), Errors(np.c_[turned[:10]])])
 
 
 def assert_same_tables(one, two):

@@ -12,6 +12,7 @@ import inspect
 from hikernel.bases.anova import Anova
 from hikernel.bases.asinh import AsinhPolynomial
 from hikernel.bases.basis import Basis, FittedBasis
+from hikernel.bases.branches import Branches
 from hikernel.bases.categorical import Categorical
 from hikernel.bases.column import Standardizer
 from hikernel.bases.gaussian import Gaussian
@@ -22,12 +23,14 @@ from hikernel.bases.orthonormal import OrthonormalPolynomial
 from hikernel.bases.polynomial import Polynomial
 from hikernel.bases.rank import RankPolynomial
 from hikernel.bases.spline import Spline
+from hikernel.bases.steps import Steps
 
 __all__ = [
     "BASES",
     "Anova",
     "AsinhPolynomial",
     "Basis",
+    "Branches",
     "Categorical",
     "FittedBasis",
     "Gaussian",
@@ -40,6 +43,7 @@ __all__ = [
     "RankPolynomial",
     "Spline",
     "Standardizer",
+    "Steps",
     "make_basis",
     "pivoted_cholesky",
 ]
@@ -57,6 +61,7 @@ BASES: dict[str, type[Basis]] = {
         KernelPCA,
         Anova,
         Spline,
+        Steps,
         Categorical,
     )
 }

@@ -56,7 +56,10 @@ class Basis(ABC):
             For a constant column, and for one without any value, every basis gives level 0 only,
             identically one.
         """
-        column = Column.from_rows(x, sample_weight)
+        return self.fit_column(Column.from_rows(x, sample_weight))
+
+    def fit_column(self, column: Column) -> FittedBasis:
+        """Fit the levels to a column whose rows have been checked and whose ties are merged."""
         scaler = Standardizer.fit(column.values, column.weights)
         if scaler.constant:
             return FittedConstant(scaler, constant_level=True)
@@ -105,6 +108,30 @@ class FittedBasis(ABC):
     def max_level(self) -> int:
         """Highest level q of this column; it may be less than the requested degree."""
         return len(self.widths) - 1
+
+    @property
+    def parents(self) -> tuple[int, ...]:
+        """Parent of each level j >= 1 in the tree of levels: here level j - 1, a chain."""
+        return tuple(range(self.max_level))
+
+    @property
+    def exponents(self) -> tuple[float, ...]:
+        """Powers of the weight base in the weights of the levels: here the levels themselves."""
+        return tuple(float(j) for j in range(self.max_level + 1))
+
+    def branch(self, level: int) -> tuple[FittedBasis, int]:
+        """Return the basis to which a level above 0 belongs, and the number of the level there."""
+        return self, level
+
+    def level_name(self, level: int, name: str) -> str:
+        """Return the name of a level above 0 of the column ``name``: here like a power of it."""
+        return name if level == 1 else f"{name}^{level}"
+
+    @property
+    def bulk(self) -> tuple[float, float]:
+        """Range in which most values lie: here two standard deviations around the mean."""
+        center, scale = self.scaler.center, self.scaler.scale
+        return center - 2.0 * scale, center + 2.0 * scale
 
     def transform(self, x: ArrayLike) -> list[FloatArray]:
         """Return the feature maps at ``x``.

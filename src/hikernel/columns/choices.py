@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,17 +12,20 @@ import numpy as np
 from hikernel.bases import (
     AsinhPolynomial,
     Basis,
+    Branches,
     Categorical,
     FittedBasis,
     OrthonormalPolynomial,
     RankPolynomial,
+    Steps,
     make_basis,
 )
 from hikernel.bases.column import Column
+from hikernel.checks import outside_level
 from hikernel.columns.table import ColumnTable
 from hikernel.engines.protocol import FloatArray
 
-__all__ = ["BasisChoice", "choose_bases"]
+__all__ = ["AUTO", "WITH_STEPS", "BasisChoice", "choose_bases", "warn_of_lost_columns"]
 
 _MOST_CATEGORIES = 100
 """Largest number of categories accepted unless the user names the column in ``basis``."""
@@ -35,6 +39,8 @@ are sqrt(6/m) and sqrt(24/m) for normal columns of m distinct values. (m is not 
 because a row of weight two must count like two equal rows.)"""
 _SPIKED = 3.0
 """Largest excess kurtosis after asinh. Columns that are nearly always zero exceed it."""
+AUTO, WITH_STEPS = "auto", "auto+steps"
+"""Names that stand for a choice by column, without and with steps."""
 _ONE_LEVEL = RankPolynomial(degree=1)
 """The basis of columns with at most two values."""
 
@@ -73,7 +79,8 @@ def choose_bases(
 
     With "auto", columns of numbers get orthonormal polynomials unless they are skewed or
     heavy-tailed. In that case they get polynomials of asinh, or bounded polynomials of the rank if
-    a few rows would dominate even polynomials of asinh.
+    a few rows would dominate even polynomials of asinh. With "auto+steps" they get steps as well,
+    in a branch of their own.
 
     Parameters
     ----------
@@ -95,32 +102,46 @@ def choose_bases(
         For unknown bases and columns, for a basis of numbers on a column of categories, and for a
         column of more than 100 categories that ``spec`` does not name.
     """
-    given = _given(spec, degree, table) if isinstance(spec, Mapping) else {}
-    numbers = "auto" if isinstance(spec, Mapping) else spec
-    same = None if _is_auto(numbers) else _as_given(numbers, degree)
+    given = dict(_given(spec, degree, table)) if isinstance(spec, Mapping) else {}
+    same = AUTO if isinstance(spec, Mapping) else _as_given(spec, degree)
     chosen = []
     for m in range(len(table.names)):
-        choice = given.get(m) or _of_kind(m, table)
-        if choice is None:
-            choice = same or _of_distribution(X[:, m], weights, degree)
+        choice = given.get(m) or _of_kind(m, table) or same
+        if isinstance(choice, str):
+            choice = _of_distribution(X[:, m], weights, degree, steps=choice == WITH_STEPS)
         chosen.append(choice)
     return chosen
 
 
-def _is_auto(spec: object) -> bool:
-    return isinstance(spec, str) and spec == "auto"
+def _as_given(spec: Any, degree: int) -> BasisChoice | str:
+    """Return the choice for a basis given by the user, by name or as an object.
 
-
-def _as_given(spec: Any, degree: int) -> BasisChoice:
-    """Return the choice for a basis given by the user, by name or as an object."""
+    "auto" and "auto+steps" are returned as they are: they depend on the column.
+    """
+    if isinstance(spec, str) and spec in (AUTO, WITH_STEPS):
+        return spec
     return BasisChoice(make_basis(spec, degree), "given by basis=", isinstance(spec, Basis))
 
 
-def _of_distribution(x: FloatArray, weights: FloatArray, degree: int) -> BasisChoice:
-    """Return the choice of "auto" for a column of numbers, from its distribution."""
+def _of_distribution(
+    x: FloatArray, weights: FloatArray, degree: int, *, steps: bool
+) -> BasisChoice:
+    """Return the choice of "auto" for a column of numbers, from its distribution.
+
+    With ``steps``, a branch of steps is beside the smooth functions.
+    """
     column = Column.from_rows(x, weights)
     if column.values.size <= 2:
         return BasisChoice(_ONE_LEVEL, "number with two values: one bounded level", True)
+    smooth = _smooth(column, degree)
+    if not steps:
+        return smooth
+    both = Branches((smooth.basis, Steps(degree)))
+    return BasisChoice(both, f"{smooth.why}, and steps at quantiles", True)
+
+
+def _smooth(column: Column, degree: int) -> BasisChoice:
+    """Return the smooth functions of a column of numbers with at least three values."""
     values = OrthonormalPolynomial(1).fit(column.values, column.weights)
     skewness, kurtosis = _moments(values, column)
     skewed = np.clip(_CHANCE * np.sqrt(6.0 / column.values.size), *_SKEWED)
@@ -163,10 +184,12 @@ def _of_kind(m: int, table: ColumnTable) -> BasisChoice | None:
     return BasisChoice(Categorical(), f"{what}: one block of centred indicators")
 
 
-def _given(spec: Mapping[Any, Any], degree: int, table: ColumnTable) -> dict[int, BasisChoice]:
+def _given(
+    spec: Mapping[Any, Any], degree: int, table: ColumnTable
+) -> dict[int, BasisChoice | str]:
     """Return the choices for the columns that a mapping names, by their position in the matrix."""
     position = {name: m for m, name in enumerate(table.names)}
-    given: dict[int, BasisChoice] = {}
+    given: dict[int, BasisChoice | str] = {}
     for key, value in spec.items():
         if isinstance(key, str) and key in position:
             m = position[key]
@@ -183,11 +206,14 @@ def _given(spec: Mapping[Any, Any], degree: int, table: ColumnTable) -> dict[int
                 f"{', '.join(names[:10])}{', ...' if len(names) > 10 else ''} "
                 f"(or positions 0 to {table.n_features_in - 1})."
             )
-        if _is_auto(value):
+        choice = _as_given(value, degree)
+        if isinstance(choice, str):
             given.pop(m, None)
-            continue
-        given[m] = _as_given(value, degree)
-        _check_categories(m, table, given[m].basis)
+            if table.categories[m] is None and m < table.n_features_in:
+                given[m] = choice
+        else:
+            given[m] = choice
+            _check_categories(m, table, choice.basis)
     return given
 
 
@@ -204,3 +230,19 @@ def _check_categories(m: int, table: ColumnTable, basis: Basis) -> None:
         'numbers has no meaning. Give it "categorical", leave it out of basis, or turn the '
         "column into numbers (and leave it out of categorical)."
     )
+
+
+def warn_of_lost_columns(
+    matrix: FloatArray, bases: Sequence[FittedBasis], names: Sequence[str]
+) -> None:
+    """Warn of columns that vary, but only within the rounding error of their magnitude."""
+    for m, basis in enumerate(bases):
+        values = matrix[:, m]
+        values = values[~np.isnan(values)]
+        if basis.max_level == 0 and values.size and values.max() > values.min():
+            warnings.warn(
+                f"Column {names[m]} varies by less than the rounding error of its size and is "
+                "taken for a constant; subtract its mean before fitting.",
+                UserWarning,
+                stacklevel=outside_level(),
+            )

@@ -16,7 +16,13 @@ import numpy as np
 from hikernel.bases import FittedBasis
 from hikernel.bases.categorical import FittedCategorical
 from hikernel.checks import check_integer, check_number, check_optional_integer, outside_level
-from hikernel.columns.choices import BasisChoice, choose_bases
+from hikernel.columns.choices import (
+    AUTO,
+    WITH_STEPS,
+    BasisChoice,
+    choose_bases,
+    warn_of_lost_columns,
+)
 from hikernel.columns.reading import read_table
 from hikernel.columns.table import ColumnTable, TableRows
 from hikernel.columns.weights import level_weights
@@ -28,7 +34,6 @@ from hikernel.graphs import (
     Design,
     Grid,
     RicherDesign,
-    node_degree,
     node_order,
     term_names,
 )
@@ -118,7 +123,7 @@ class ColumnGrid:
                 "max_order needs bases with a constant level 0: without one every term contains "
                 "every variable. Pass constant_level=True to the basis, or give it by name."
             )
-        _warn_of_lost_columns(matrix, bases, table.names)
+        warn_of_lost_columns(matrix, bases, table.names)
         notes = tuple((choice.basis.name, choice.why) for choice in choices)
         grid = self._grid(bases, matrix, weights)
         return ColumnDesign(
@@ -129,7 +134,8 @@ class ColumnGrid:
         """Return the grid of the levels, with weights from the rows unless a base is given."""
         base = None if isinstance(self.weight_base, str) else self.weight_base
         found = level_weights(bases, matrix, weights, base, self.max_order)
-        return Grid(found, self.root_weight, self.max_order)
+        parents = tuple(basis.parents for basis in bases)
+        return Grid(found, self.root_weight, self.max_order, parents)
 
 
 @dataclass(frozen=True)
@@ -295,21 +301,23 @@ class ColumnDesign(Design):
     def terms(self, nodes: Sequence[Node]) -> dict[str, list[Any]]:
         """Return the columns of a frame with one row per term: term, order, degree."""
         return {
-            "term": term_names(nodes, self.names),
+            "term": term_names(nodes, self.names, self._level_name),
             "order": [node_order(node) for node in nodes],
-            "degree": [node_degree(node) for node in nodes],
+            "degree": [self.grid.degree(node) for node in nodes],
         }
 
+    def _level_name(self, variable: int, level: int, name: str) -> str:
+        return self.bases[variable].level_name(level, name)
+
     def one_variable(self, variable: int, n_points: int) -> list[FloatArray] | None:
-        """Return the levels of a variable from two standard deviations below its mean to two above.
+        """Return the levels of a variable over the range in which most of its values lie.
 
         None for a column of categories.
         """
         basis = self.bases[variable]
         if isinstance(basis, FittedCategorical):
             return None
-        low, high = (basis.scaler.center + k * basis.scaler.scale for k in (-2.0, 2.0))
-        return basis.transform(np.linspace(low, high, n_points))
+        return basis.transform(np.linspace(*basis.bulk, n_points))
 
     def variables(self, nodes: Sequence[Node]) -> list[tuple[str, ...]]:
         """Return for each term the names of its columns."""
@@ -332,7 +340,15 @@ class ColumnDesign(Design):
         grid = self.source._grid(bases, rows, weights)
         design = replace(self, bases=tuple(bases), grid=grid)
         engine = design.engine(rows, weights, variables)
-        return RicherDesign(design, engine, grid, self.source.degree + _MORE_LEVELS)
+        # The first branch is the smooth one; products of many steps would be too many.
+        levels = {m: list(range(1, bases[m].branch(1)[0].max_level + 1)) for m in variables}
+        return RicherDesign(design, engine, grid, self.source.degree + _MORE_LEVELS, levels)
+
+    def with_steps(self) -> ColumnGrid | None:
+        """Return the columns with steps beside their smooth functions; None if bases are given."""
+        source = self.source
+        plain = source is not None and isinstance(source.basis, str) and source.basis == AUTO
+        return replace(source, basis=WITH_STEPS) if source is not None and plain else None
 
     def up_to(self, levels: Mapping[int, int]) -> ColumnDesign:
         """Return the design without the levels above ``levels[m]``, for each variable m in it."""
@@ -378,19 +394,3 @@ def _highest_levels(nodes: Sequence[Node]) -> dict[int, int]:
         for m, level in node:
             highest[m] = max(highest.get(m, 0), level)
     return highest
-
-
-def _warn_of_lost_columns(
-    matrix: FloatArray, bases: Sequence[FittedBasis], names: Sequence[str]
-) -> None:
-    """Warn of columns that vary, but only within the rounding error of their magnitude."""
-    for m, basis in enumerate(bases):
-        values = matrix[:, m]
-        values = values[~np.isnan(values)]
-        if basis.max_level == 0 and values.size and values.max() > values.min():
-            warnings.warn(
-                f"Column {names[m]} varies by less than the rounding error of its size and is "
-                "taken for a constant; subtract its mean before fitting.",
-                UserWarning,
-                stacklevel=outside_level(),
-            )

@@ -9,10 +9,12 @@ conditions at once: the hull fills up with products that describe this row, and 
 closes. With d_ml = 2^l the mean of log K_ii grows with the number p of variables, and its upper
 quantiles grow with rare levels, heavy tails and columns that are large together. So the weights are
 
-    d_ml = s_ml b^l,
+    d_ml = s_ml b^e_ml,
 
-a product of two parts. The size s_ml of a level makes rare and spiky levels pay for themselves:
-s_ml^2 is the median of |phi_ml(x_i)|^2 over the rows, row i counted omega_i |phi_ml(x_i)|^2 times
+a product of two parts. The exponent e_ml is l for the levels of smooth functions. (A basis may have
+others: the l-th level of steps has (l + 1) / 2. Where the levels of a variable form a tree, c_ml is
+the sum on the way from level 0 to l.) The size s_ml of a level makes rare and spiky levels pay for
+themselves: s_ml^2 is the median of |phi_ml(x_i)|^2, row i counted omega_i |phi_ml(x_i)|^2 times
 (at least 1). Half of the variance of the level comes from rows beyond that size. It is 1 for a
 level of +-1, 2.4 for a normal variable, and 1 / f for the indicator of a rare event of frequency f.
 A single row matters only as far as it holds half of the variance of a level.
@@ -37,7 +39,6 @@ import numpy as np
 from hikernel.bases import FittedBasis
 from hikernel.engines.machine import one_blas_thread
 from hikernel.engines.protocol import FloatArray
-from hikernel.graphs import geometric_weights
 
 __all__ = ["LevelSizes", "level_weights"]
 
@@ -68,7 +69,7 @@ def level_weights(
     base: float | None,
     max_order: int | None,
 ) -> tuple[tuple[float, ...], ...]:
-    """Return d_ml for all variables and levels: base^l, or from the data if ``base`` is None.
+    """Return d_ml for all variables and levels: base^e, or from the data if ``base`` is None.
 
     Parameters
     ----------
@@ -87,7 +88,11 @@ def level_weights(
         with one_blas_thread():
             sizes = LevelSizes(bases, matrix, weights)
             return sizes.weights(sizes.base(max_order))
-    return geometric_weights([basis.max_level for basis in bases], base or _PAPER_BASE)
+    with np.errstate(over="ignore"):
+        return tuple(
+            tuple(np.power(base or _PAPER_BASE, np.array(basis.exponents)).tolist())
+            for basis in bases
+        )
 
 
 class LevelSizes:
@@ -113,22 +118,24 @@ class LevelSizes:
         self._squares = [
             _row_squares(basis, np.ascontiguousarray(rows[:, m])) for m, basis in enumerate(bases)
         ]
+        self._parents = [basis.parents for basis in bases]
+        self._exponents = [np.array(basis.exponents) for basis in bases]
         self._sizes = [
             np.array([1.0, *[_size(square, self._omega) for square in squares]])
             for squares in self._squares
         ]
 
     def weights(self, base: float) -> tuple[tuple[float, ...], ...]:
-        """Return d_ml = s_ml base^l for all variables and levels, with d_m0 = 1."""
+        """Return d_ml = s_ml base^e_ml for all variables and levels, with d_m0 = 1."""
         return tuple(
-            tuple((sizes * np.power(base, np.arange(float(len(sizes))))).tolist())
-            for sizes in self._sizes
+            tuple((sizes * np.power(base, exponents)).tolist())
+            for sizes, exponents in zip(self._sizes, self._exponents, strict=True)
         )
 
     def base(self, max_order: int | None = None) -> float:
         """Return the smallest base that keeps the budget."""
-        depth = max((len(sizes) - 1 for sizes in self._sizes), default=0)
-        low, high = _LEAST_BASE, float(_LARGEST_WEIGHT ** (1.0 / max(1, depth)))
+        largest = max((float(np.max(e)) for e in self._exponents), default=0.0)
+        low, high = _LEAST_BASE, float(_LARGEST_WEIGHT ** (1.0 / max(1.0, largest)))
         if self._fits(low, max_order):
             return low
         for _ in range(_STEPS):
@@ -142,9 +149,11 @@ class LevelSizes:
     def log_diagonal(self, base: float, max_order: int | None = None) -> FloatArray:
         """Return log K_ii of the rows, shape (n,)."""
         parts = []
-        for squares, weights in zip(self._squares, self.weights(base), strict=True):
-            scales = np.cumsum(weights)[1:] ** -2.0
-            parts.append(scales @ squares)
+        for m, weights in enumerate(self.weights(base)):
+            totals = [1.0]
+            for parent, weight in zip(self._parents[m], weights[1:], strict=True):
+                totals.append(totals[parent] + weight)
+            parts.append(np.array(totals[1:]) ** -2.0 @ self._squares[m])
         if max_order is None or max_order >= len(parts):
             return np.asarray(np.sum(np.log1p(parts), axis=0))
         # by_order[k] is the sum over all products of k variables.

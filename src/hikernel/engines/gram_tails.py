@@ -5,7 +5,7 @@ descendant sums are sums over all pairs of rows,
 
     |a_w|^2 = sum_ik alpha_i alpha_k K_w[i, k],
     U(t)    = sum_ik alpha_i alpha_k prod_m S_{m,t_m}[i, k],
-    S_{m,j} = sum_{l >= j} scales_m[j, l] K_{m,l}.
+    S_{m,j} = sum_l scales_m[j, l] K_{m,l}.
 
 The sums are computed in tiles of pairs. Only half of the tiles are visited, because the matrices
 are symmetric. Per tile, one matrix product gives the scores of all extensions of some prefixes. The
@@ -16,7 +16,7 @@ stored.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -163,8 +163,8 @@ class GramTailSummer:
     ----------
     grams : mapping of (variable, level) to DenseGram
         Gram matrices of the levels.
-    scales : sequence of ndarray of shape (q_m + 1, q_m + 1)
-        ``scales[m][j, l]``, zero for l < j, one at [0, 0].
+    scales : sequence of ndarray with q_m + 1 columns
+        ``scales[m][j, l]``, nonnegative, one at [0, 0], zero at [j, 0] for j > 0.
     max_order : int or None
         Maximum number of variables of a descendant; None for no limit.
     """
@@ -254,18 +254,16 @@ class GramTailSummer:
 
     def _factor(self, variable: int, level: int) -> _GramSum:
         """Return S_{m,j}."""
-        row = self._scales[variable][level]
-        if level == 0:
-            return _GramSum(float(row[0]), self._excess(variable).terms)
-        return self._sum(variable, row, level)
+        return self._sum(variable, self._scales[variable][level])
 
     def _excess(self, variable: int) -> _GramSum:
         """Return rho_m, which is S_{m,0} without the contribution of level 0."""
-        return self._sum(variable, self._scales[variable][0], 1)
+        return replace(self._factor(variable, 0), constant=0.0)
 
-    def _sum(self, variable: int, row: FloatArray, first: int) -> _GramSum:
-        levels = range(first, len(row))
-        return _GramSum(0.0, tuple((float(row[j]), self._grams[variable, j]) for j in levels))
+    def _sum(self, variable: int, row: FloatArray) -> _GramSum:
+        levels = [j for j in range(1, len(row)) if row[j] > 0.0]
+        terms = tuple((float(row[j]), self._grams[variable, j]) for j in levels)
+        return _GramSum(float(row[0]), terms)
 
 
 def _added_up(

@@ -48,8 +48,8 @@ class LimitedTailSummer:
     ----------
     variables : sequence of sequence of (ndarray of shape (n, r) or None)
         Level features of each variable; level 0 is None, which means identically one.
-    scales : sequence of ndarray of shape (q_m + 1, q_m + 1)
-        ``scales[m][j, l]``, zero for l < j, one at [0, 0].
+    scales : sequence of ndarray with q_m + 1 columns
+        ``scales[m][j, l]``, nonnegative, one at [0, 0].
     max_order : int
         K, the maximum number of variables of a descendant.
     """
@@ -165,7 +165,7 @@ class LimitedTailSummer:
         levels, scale = self._variables[variable], self._scales[variable]
         if level is None:
             return scaled_factor(levels[1:], scale[0, 1:], n_rows)
-        return scaled_factor(levels[level:], scale[level, level:], n_rows)
+        return scaled_factor(levels, scale[level], n_rows)
 
 
 class OrderPlan:

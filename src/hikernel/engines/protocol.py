@@ -173,11 +173,11 @@ class GridEngine(Engine, Protocol):
     ) -> FloatArray:
         """Return U(t), the scaled sum of |a_w|^2 over all descendants w of t, for each node t.
 
-        U(t) = sum_ik alpha_i alpha_k prod_m S_{m,t_m}(x_i, x_k), where S_{m,j} = sum over l >= j
-        of scales[m][j, l] k_{m,l}. For ``dual_coef`` of shape (n, k) the result is the sum of the
-        U(t) of the k columns, at the cost of one column. No sampling is involved. A bound on the
-        rounding error is added, and a sum that overflows is returned as infinity. With
-        ``max_order`` only descendants of at most that many variables are included.
+        U(t) = sum_ik alpha_i alpha_k prod_m S_{m,t_m}(x_i, x_k), where S_{m,j} = sum over l of
+        scales[m][j, l] k_{m,l}; t_m may be any row of scales[m]. For ``dual_coef`` of shape (n, k)
+        the result is the sum of the U(t) of the columns, at the cost of one. No sampling is
+        involved. A bound on the rounding error is added, and a sum that overflows is returned as
+        infinity. With ``max_order`` only descendants of at most that many variables are included.
         """
         ...
 

@@ -3,7 +3,7 @@
 For a node t,
 
     U(t) = sum_{i,k} alpha_i alpha_k prod_m S_{m,t_m}(x_i, x_k),
-    S_{m,j}(x, x') = sum_{l >= j} scales_m[j, l] k_{m,l}(x, x').
+    S_{m,j}(x, x') = sum_l scales_m[j, l] k_{m,l}(x, x').
 
 With several outputs alpha_i is a row vector, alpha_i alpha_k is an inner product, and U(t) is the
 sum of the U(t) of the outputs.
@@ -98,10 +98,11 @@ def scaled_factor(
     levels: Sequence[FloatArray | None], scales: FloatArray, n_rows: int
 ) -> FloatArray:
     """Return F with F F' = sum_l scales_l k_l; a level None has the constant kernel one."""
-    columns = []
+    columns = [np.zeros((n_rows, 0))]
     for block, scale in zip(levels, scales, strict=True):
-        features = np.ones((n_rows, 1)) if block is None else block
-        columns.append(np.sqrt(scale) * features)
+        if scale > 0.0:
+            features = np.ones((n_rows, 1)) if block is None else block
+            columns.append(np.sqrt(scale) * features)
     return np.hstack(columns)
 
 
@@ -115,8 +116,8 @@ class TailSummer:
     ----------
     variables : sequence of sequence of (ndarray of shape (n, r) or None)
         Level features of each variable; None means that the level is identically one.
-    scales : sequence of ndarray of shape (q_m + 1, q_m + 1)
-        ``scales[m][j, l]``, zero for l < j.
+    scales : sequence of ndarray with q_m + 1 columns
+        ``scales[m][j, l]``, nonnegative: a row for every level, and possibly for sums of levels.
     """
 
     def __init__(
@@ -214,7 +215,7 @@ class TailSummer:
     def _factor(self, variable: int, level: int, n_rows: int) -> FloatArray:
         """Return F with S_{m,j}(x_i, x_k) = (F F')_ik."""
         levels, scales = self._variables[variable], self._scales[variable]
-        return scaled_factor(levels[level:], scales[level, level:], n_rows)
+        return scaled_factor(levels, scales[level], n_rows)
 
 
 @dataclass(frozen=True)

@@ -118,7 +118,8 @@ DESCRIPTIONS: dict[str, str] = {
     "rule": """{"sparse", "best", "one_se"}
     How alpha and refit are chosen. "sparse" takes the pair with the fewest effects among those
     that are about as good as the best: an error that is larger by at most 0.5 %, or by at most 2 %
-    and one standard error of the difference. An effect is a set of variables with a term.
+    and one standard error of the difference. An effect is a set of variables with a term. The
+    refit "variables" must beat the others by two standard errors to take part.
     "best" takes the pair with the best mean score. "one_se" keeps that refit and takes the largest
     alpha with a score within one standard error of the best.""",
     "graph": """KernelGraph or another graph of :mod:`hikernel.graphs`, optional
@@ -131,8 +132,11 @@ DESCRIPTIONS: dict[str, str] = {
     column: "orthonormal" (orthonormal polynomials) for most, "asinh" (orthonormal polynomials of
     asinh x) if it is skewed or heavy-tailed, "rank" (bounded polynomials of the rank) if it is
     mostly one value, has very heavy tails, or has only two values. These three are constant
-    outside the range of the training data. Other names are "polynomial", "hermite", "gaussian",
-    "kernel_pca", "anova", "spline" and "categorical" (one block of centred indicators).
+    outside the range of the training data. "auto+steps" adds steps at quantiles to each of these,
+    as a second branch of levels, for functions that jump; the cross-validated estimators try them
+    with "auto" too, and keep them where they pay. Other names are "polynomial", "hermite",
+    "gaussian", "kernel_pca", "anova", "spline", "steps" and "categorical" (one block of centred
+    indicators).
     Also possible are an object from :mod:`hikernel.bases`, and a mapping from column names or
     positions to names or objects. Unless a mapping names them, columns of categories get
     "categorical", and booleans and indicators of missing values get one bounded level. ``bases_``

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_random_state
 from hikernel.checks import check_integer, check_number, check_weights
 from hikernel.columns.table import TableRows
 from hikernel.engines.protocol import FloatArray, Node
-from hikernel.estimators.cross_validated import CrossValidatedEstimator
+from hikernel.estimators.comparison import CrossValidatedEstimator
 from hikernel.estimators.estimator import (
     HKLEstimator,
     OneAlphaEstimator,

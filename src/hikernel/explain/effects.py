@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hikernel.engines.protocol import FloatArray, Node
-from hikernel.graphs import Design
+from hikernel.graphs import Design, unambiguous
 from hikernel.selection import TermModel
 
 if TYPE_CHECKING:
@@ -156,10 +156,12 @@ def effects_summary(model: TermModel, design: Design) -> pd.DataFrame:
         if variables:
             members.setdefault(variables, []).append(i)
     shares = model.shares[kept.positions]
+    names = sorted({name for variables in members for name in variables})
+    quoted = dict(zip(names, unambiguous(names), strict=True))
     frame = pd.DataFrame(
         [
             {
-                "effect": _effect_name(design, kept.nodes[index[0]]),
+                "effect": " * ".join(quoted[name] for name in variables),
                 "variables": variables,
                 "order": len(variables),
                 "n_terms": len(index),
@@ -171,11 +173,6 @@ def effects_summary(model: TermModel, design: Design) -> pd.DataFrame:
         columns=["effect", "variables", "order", "n_terms", "share", "shape"],
     )
     return frame.sort_values("share", ascending=False, kind="stable", ignore_index=True)
-
-
-def _effect_name(design: Design, node: Node) -> str:
-    """Return the name of the product of the variables of a node, in quotes where needed."""
-    return str(design.terms([tuple((m, 1) for m, _ in node)])["term"][0])
 
 
 def _shape(design: Design, blocks: Mapping[Node, FloatArray]) -> str:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hikernel.bases.steps import FittedSteps
 from hikernel.columns import ColumnDesign
 from hikernel.engines.protocol import FloatArray, Node
 from hikernel.explain.legend import LevelFactor, NameBook, PowerFactor
@@ -27,7 +28,10 @@ _LINE = 96
 
 @dataclass(frozen=True)
 class FormulaTerms:
-    """f(x) = sum over products P of coefs[P] P(x) + sum over wide terms of <beta_v, Phi_v(x)>.
+    """f(x) as a sum of products, of step functions and of terms with several columns.
+
+    f(x) = sum over products P of coefs[P] P(x) + sum over variables of steps(x)
+    + sum over wide terms v of <beta_v, Phi_v(x)>.
 
     Attributes
     ----------
@@ -40,12 +44,15 @@ class FormulaTerms:
         Coefficients of the terms with several feature columns, which are not expanded.
     single : bool
         Whether the model has one output, so that values have shape (n,) and not (n, k).
+    steps : dict of int to ndarray of shape (pieces, k)
+        For each variable with steps of its own, their sum: a value for every piece between cuts.
     """
 
     design: ColumnDesign
     products: dict[Factors, FloatArray]
     wide: dict[Node, FloatArray]
     single: bool
+    steps: dict[int, FloatArray]
 
     @property
     def n_outputs(self) -> int:
@@ -58,7 +65,7 @@ class FormulaTerms:
         numbers = {node: i for i, node in enumerate(self.wide)}
         book = NameBook(self.design, digits, numbers, indices)
         formulas = [self._side(f"f{index}", k, book) for k, index in enumerate(indices)]
-        legend = book.legend(self._factors(), self.wide)
+        legend = book.legend(self._factors(), self.wide, self.steps)
         return "\n".join([*formulas, *(["", "where", *legend] if legend else [])])
 
     def _indices(self, outputs: Sequence[object] | None) -> list[str]:
@@ -89,6 +96,9 @@ class FormulaTerms:
             coef = float(self.products[product][k])
             if product and coef != 0.0:
                 pieces.append(_signed(coef, book.product(product), book))
+        for m, heights in self.steps.items():
+            if np.any(heights[:, k]):
+                pieces.append(f"+ {book.steps(m, k)}")
         for node, block in self.wide.items():
             norm = float(np.linalg.norm(block[:, k]))
             if norm > 0.0:
@@ -120,9 +130,17 @@ def formula_terms(model: TermModel, design: ColumnDesign) -> FormulaTerms:
         (): np.array(model.intercept, dtype=np.float64).reshape(n_outputs)
     }
     wide = {}
+    steps: dict[int, FloatArray] = {}
     everywhere = [(m, 0) for m, basis in enumerate(design.bases) if not basis.constant_level]
     for node, block in zip(kept.nodes, kept.blocks, strict=True):
         block = block.reshape(len(block), n_outputs)
+        if len(node) == 1 and not everywhere:
+            ((m, level),) = node
+            branch, own = design.bases[m].branch(level)
+            if isinstance(branch, FittedSteps):
+                heights = branch.level_heights(own) @ block
+                steps[m] = steps[m] + heights if m in steps else heights
+                continue
         present = {m for m, _ in node}
         pairs = sorted([*node, *(pair for pair in everywhere if pair[0] not in present)])
         if math.prod(design.bases[m].widths[level] for m, level in pairs) > 1:
@@ -134,7 +152,7 @@ def formula_terms(model: TermModel, design: ColumnDesign) -> FormulaTerms:
             coefs = block[0] * math.prod(number for _, number in combination)
             products[factors] = products.get(factors, np.zeros(n_outputs)) + coefs
     single = model.coef.ndim == 1
-    return FormulaTerms(design, products, wide, single)
+    return FormulaTerms(design, products, wide, single, dict(sorted(steps.items())))
 
 
 def formula(
@@ -165,7 +183,8 @@ def formula(
         Levels that are not polynomials, or whose powers would cancel too many digits, get a name
         and a line in the legend; p2(age), for example, is level 2 of age. The legend gives a table
         of values for functions of the rank and of a category. A function of a category with
-        several feature columns is scaled to norm one, and its norm is the coefficient. Other terms
+        several feature columns is scaled to norm one, and its norm is the coefficient. All steps of
+        one variable are one function, s(age), in the units of f. Other terms
         with several feature columns are only named. `formula_terms` has all numbers in full
         precision.
 

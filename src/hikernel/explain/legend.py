@@ -17,12 +17,15 @@ from hikernel.bases.kernel_pca import FittedKernelPCA
 from hikernel.bases.orthonormal import FittedOrthonormalPolynomial
 from hikernel.bases.rank import FittedRankPolynomial
 from hikernel.bases.spline import FittedSpline
+from hikernel.bases.steps import FittedSteps
 from hikernel.checks import check_integer
 from hikernel.columns import ColumnDesign
 from hikernel.engines.protocol import FloatArray, Node
-from hikernel.graphs import node_name
 
-__all__ = ["LevelFactor", "NameBook", "PowerFactor"]
+__all__ = ["LevelFactor", "NameBook", "PowerFactor", "step_branch"]
+
+_EQUAL = 1e-9
+"""Neighbouring pieces of a step function that differ by less, relative to the largest, join."""
 
 #: Largest number of categories in the table of a function of categories.
 _MOST_CATEGORIES = 20
@@ -40,6 +43,7 @@ _LEVELS: dict[type[FittedBasis], tuple[str, str]] = {
     FittedOrthonormalPolynomial: ("p", "polynomial orthonormal on the training rows"),
     FittedAsinhPolynomial: ("r", "polynomial in asinh, orthonormal on the training rows"),
     FittedRankPolynomial: ("q", "polynomial in the rank among the training rows, bounded"),
+    FittedSteps: ("u", "steps at the quantiles of the training rows"),
 }
 
 
@@ -116,27 +120,41 @@ class NameBook:
 
     def factor(self, factor: PowerFactor | LevelFactor) -> str:
         """Return the text of one factor, such as z(age)^2."""
-        name, basis = self._names[factor.variable], self._bases[factor.variable]
+        name = self._names[factor.variable]
         if isinstance(factor, LevelFactor):
-            return f"{_letter(basis)}{factor.level}({name})"
+            basis, level = self._branch(factor)
+            return f"{_letter(basis)}{level}({name})"
         base = f"z({name})"
         return base if factor.power == 1 else f"{base}^{factor.power}"
+
+    def _branch(self, factor: LevelFactor) -> tuple[FittedBasis, int]:
+        """Return the basis of a level, and the number of the level there."""
+        basis = self._bases[factor.variable]
+        return basis.branch(factor.level) if factor.level > 0 else (basis, 0)
+
+    def steps(self, variable: int, output: int) -> str:
+        """Return the text of all steps of one variable together, such as s(age)."""
+        return f"s{self._indices[output]}({self._names[variable]})"
 
     def wide(self, node: Node, output: int) -> str:
         """Return the text of a term with several feature columns, for one output.
 
-        A function of one categorical variable times one-column levels is written as a product,
-        h1(town)*p1(age); any other term as one function of its variables, h1(town, region).
+        A function of one variable with a table (of categories or steps) times one-column levels is
+        written as a product, h1(town)*p1(age); any other term as one function of its variables,
+        h1(town, region).
         """
         head = f"h{self._numbers[node] + 1}{self._indices[output]}"
-        category = self._category(node)
-        if category is None:
+        tabled = self._tabled(node)
+        if tabled is None:
             return f"{head}({', '.join(self._names[m] for m, _ in node)})"
-        table = f"{head}({self._names[category]})"
+        table = f"{head}({self._names[tabled.variable]})"
         return "*".join([table, *map(self.factor, self._companions(node))])
 
     def legend(
-        self, factors: Iterable[PowerFactor | LevelFactor], wide: Mapping[Node, FloatArray]
+        self,
+        factors: Iterable[PowerFactor | LevelFactor],
+        wide: Mapping[Node, FloatArray],
+        steps: Mapping[int, FloatArray],
     ) -> list[str]:
         """Return the lines of the legend, which explain every function in the formula."""
         companions = {factor for node in wide for factor in self._companions(node)}
@@ -150,6 +168,11 @@ class NameBook:
                 lines[self._argument_line(factor.variable)] = None
             if isinstance(factor, LevelFactor):
                 lines[f"  {self.factor(factor)}{self._level_meaning(factor)}"] = None
+        for m, heights in steps.items():
+            for k, column in enumerate(heights.T):
+                if np.any(column):
+                    line = f"  {self.steps(m, k)}: {self._pieces(m, column)}{self._zero(m)}"
+                    lines[line] = None
         for node, block in wide.items():
             lines.update(dict.fromkeys(self._wide_lines(node, block)))
         if ranges:
@@ -165,16 +188,22 @@ class NameBook:
 
     def _level_meaning(self, factor: LevelFactor) -> str:
         """Return the text after the name of a level: its polynomial, its values, or its kind."""
-        m, basis = factor.variable, self._bases[factor.variable]
+        m = factor.variable
+        basis, level = self._branch(factor)
         if isinstance(basis, FittedCategorical) and not self._bumps:
-            return f": {self._table(m, np.ones(1))}"
-        zero = f", and 0 where {self._names[m]} is missing" if m in self._missing else ""
+            return f": {self._table(factor, np.ones(1))}"
+        zero = self._zero(m)
+        if isinstance(basis, FittedSteps):
+            return f": {self._table(factor, np.ones(1))}{zero}"
         coefficients = self._polynomial(factor)
         if coefficients is not None:
             return f" = {self._sum_of_powers(m, coefficients)}{zero}"
         if isinstance(basis, FittedRankPolynomial):
-            return f": {self._knots(basis, factor.level)}{zero}"
-        return f": level {factor.level}, {_meaning(basis)}{zero}"
+            return f": {self._knots(basis, level)}{zero}"
+        return f": level {level}, {_meaning(basis)}{zero}"
+
+    def _zero(self, m: int) -> str:
+        return f", and 0 where {self._names[m]} is missing" if m in self._missing else ""
 
     def _polynomial(self, factor: LevelFactor) -> FloatArray | None:
         return self._bases[factor.variable].level_polynomial(factor.level)
@@ -206,39 +235,53 @@ class NameBook:
     def _wide_lines(self, node: Node, block: FloatArray) -> list[str]:
         """Return the legend of a term with several columns: a table per output, or its kind."""
         name = f"h{self._numbers[node] + 1}"
-        category = self._category(node)
-        if category is not None:
+        tabled = self._tabled(node)
+        if tabled is not None:
             return [
-                f"  {name}{index}({self._names[category]}): {self._table(category, column)}"
+                f"  {name}{index}({self._names[tabled.variable]}): {self._table(tabled, column)}"
                 for index, column in zip(self._indices, block.T, strict=True)
                 if np.any(column)
             ]
-        kinds = sorted({_meaning(self._bases[m]) for m, level in node if self._wide(m, level)})
+        wide = [LevelFactor(m, level) for m, level in node if self._wide(m, level)]
+        kinds = sorted({_meaning(self._branch(factor)[0]) for factor in wide})
         return [
-            f"  {name}: the term {node_name(node, self._names)}, {len(block)} columns with "
+            f"  {name}: the term {self._term(node)}, {len(block)} columns with "
             f"coefficients of norm one ({'; '.join(kinds) or 'bumps'})"
         ]
 
-    def _category(self, node: Node) -> int | None:
-        """Return the categorical variable of a term, or None.
+    def _term(self, node: Node) -> str:
+        names = [self._bases[m].level_name(level, self._names[m]) for m, level in node]
+        return " * ".join(names) or "1"
 
-        None unless the term is a function of one categorical variable times one-column levels.
-        """
-        several = [m for m, level in node if self._wide(m, level)]
+    def _tabled(self, node: Node) -> LevelFactor | None:
+        """Return the only level of a term with several columns, if it is of categories or steps."""
+        several = [LevelFactor(m, level) for m, level in node if self._wide(m, level)]
         if len(several) != 1 or self._bumps:
             return None
-        return several[0] if isinstance(self._bases[several[0]], FittedCategorical) else None
+        basis, _ = self._branch(several[0])
+        return several[0] if isinstance(basis, (FittedCategorical, FittedSteps)) else None
 
     def _companions(self, node: Node) -> list[LevelFactor]:
-        """Return the one-column levels that multiply the function of a category in a term."""
-        category = self._category(node)
-        if category is None:
+        """Return the one-column levels that multiply the function with a table in a term."""
+        tabled = self._tabled(node)
+        if tabled is None:
             return []
-        return [LevelFactor(m, level) for m, level in node if m != category]
+        return [LevelFactor(m, level) for m, level in node if m != tabled.variable]
 
-    def _table(self, m: int, coefs: FloatArray) -> str:
-        """Return the values of a function of a category, its coefficients scaled to norm one."""
-        basis = self._bases[m]
+    def _pieces(self, m: int, heights: FloatArray) -> str:
+        """Return a function of the pieces between the cuts of a variable; equal neighbours join."""
+        cuts = step_branch(self._bases[m]).cuts
+        size = float(np.max(np.abs(heights)))
+        ends = [i for i in range(len(cuts)) if abs(heights[i + 1] - heights[i]) > _EQUAL * size]
+        shown = [f"{self.number(float(heights[i]))} up to {cuts[i]:g}" for i in ends]
+        return f"{', '.join(shown)}, {self.number(float(heights[-1]))} above"
+
+    def _table(self, factor: LevelFactor, coefs: FloatArray) -> str:
+        """Return the values of a function with a table, its coefficients scaled to norm one."""
+        m = factor.variable
+        basis, level = self._branch(factor)
+        if isinstance(basis, FittedSteps):
+            return self._pieces(m, basis.level_heights(level) @ (coefs / np.linalg.norm(coefs)))
         assert isinstance(basis, FittedCategorical)
         values = basis.transform(basis.codes)[1] @ (coefs / np.linalg.norm(coefs))
         labels = self._categories.get(m, {})
@@ -255,7 +298,7 @@ class NameBook:
 
     def _argument_line(self, m: int) -> str:
         """Return the line of the legend that defines z(name)."""
-        name, basis = self._names[m], self._bases[m]
+        name, (basis, _) = self._names[m], self._bases[m].branch(1)
         center, scale = basis.scaler.center, basis.scaler.scale
         if isinstance(basis, FittedAsinhPolynomial):
             center, scale, outer = basis.median, basis.unit, basis.polynomial.scaler
@@ -281,6 +324,15 @@ class NameBook:
             return "0"
         size = math.ceil(math.log10(max(abs(value), scale) / scale)) if scale > 0.0 else 0
         return f"{value:.{min(17, self._digits + size)}g}"
+
+
+def step_branch(basis: FittedBasis) -> FittedSteps:
+    """Return the steps of a column; raise if it has none."""
+    for level in range(1, basis.max_level + 1):
+        branch, _ = basis.branch(level)
+        if isinstance(branch, FittedSteps):
+            return branch
+    raise ValueError("The basis has no steps.")
 
 
 def _letter(basis: FittedBasis) -> str:

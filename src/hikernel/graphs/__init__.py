@@ -13,7 +13,6 @@ from hikernel.graphs.grid import (
     ROOT,
     Grid,
     Node,
-    geometric_weights,
     node_degree,
     node_name,
     node_order,
@@ -33,6 +32,7 @@ from hikernel.graphs.items import RowSet, TrainingRows, take
 from hikernel.graphs.kernel_graph import KernelGraph
 from hikernel.graphs.precomputed import PrecomputedGrid
 from hikernel.graphs.substrings import SubstringGraph
+from hikernel.graphs.weight_base import geometric_weights
 
 __all__ = [
     "ROOT",

@@ -13,11 +13,11 @@ from functools import partial
 from typing import Any
 
 from hikernel.engines.protocol import FloatArray
-from hikernel.graphs.grid import check_weight_base
 from hikernel.graphs.items import check_items
 from hikernel.graphs.kernel_design import KernelDesign
 from hikernel.graphs.kernel_graph import KernelGraph
 from hikernel.graphs.pyramid import PyramidMatch
+from hikernel.graphs.weight_base import check_weight_base
 from hikernel.graphs.weisfeiler_lehman import WeisfeilerLehman
 
 __all__ = ["ChainGraph", "pyramid_match", "weisfeiler_lehman"]

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from hikernel.engines.protocol import Engine, FloatArray, Vertex
-from hikernel.graphs.grid import WEIGHT_RANGE, check_weight_base
 from hikernel.graphs.interface import Exploration
+from hikernel.graphs.weight_base import WEIGHT_RANGE, check_weight_base
 
 __all__ = ["Dag", "parents_of"]
 

@@ -1,9 +1,11 @@
-"""The directed grid of all products of one-variable levels. It is never enumerated.
+"""The product of one tree of levels per variable. It is never enumerated.
 
-Variable m has levels 0..q_m. A vertex picks one level per variable; each of its parents has one of
-these levels lowered by one. A vertex is stored as a sparse tuple ((variable, level), ...) of the
-levels above 0. With product-form weights d_v = prod_m d_{m, v_m} (and a separate weight for the
-root) all sums over descendants factor over the variables.
+Variable m has levels 0..q_m, which form a tree with level 0, the constant, at the root. The tree is
+a chain if every level j has the parent j - 1, as the powers of a variable have; smooth functions
+and steps of one variable are two branches. A vertex picks one level per variable; each of its
+parents has one of these levels replaced by its parent. A vertex is stored as a sparse tuple
+((variable, level), ...) of the levels above 0. With product-form weights d_v = prod_m d_{m, v_m}
+(and a separate weight for the root) all sums over descendants factor over the variables.
 """
 
 from __future__ import annotations
@@ -11,22 +13,20 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from numbers import Real
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import ClassVar
 
 import numpy as np
 
 from hikernel.engines.protocol import FloatArray, GridEngine, Node
+from hikernel.graphs.weight_base import WEIGHT_RANGE
 
 __all__ = [
     "ROOT",
-    "WEIGHT_RANGE",
     "Grid",
     "Node",
-    "check_weight_base",
-    "geometric_weights",
     "node_degree",
     "node_name",
     "node_order",
@@ -36,9 +36,6 @@ __all__ = [
 
 ROOT: Node = ()
 """The node in which every variable is absent."""
-
-WEIGHT_RANGE = (1e-30, 1e30)
-"""Range of the weights: products and squares of a few weights must not overflow or underflow."""
 
 
 def node_order(node: Node) -> int:
@@ -51,7 +48,7 @@ def node_order(node: Node) -> int:
 
 
 def node_degree(node: Node) -> int:
-    """Return the sum of the levels of a node, its depth in the grid.
+    """Return the sum of the levels of a node, its depth in a grid of chains.
 
     >>> node_degree(((0, 2), (4, 1)))
     3
@@ -72,21 +69,31 @@ def node_name(node: Node, names: Sequence[str]) -> str:
     return " * ".join(names[m] if level == 1 else f"{names[m]}^{level}" for m, level in node)
 
 
-def term_names(nodes: Collection[Node], names: Sequence[str]) -> list[str]:
+def term_names(
+    nodes: Collection[Node],
+    names: Sequence[str],
+    level_name: Callable[[int, int, str], str] | None = None,
+) -> list[str]:
     """Return the names of the terms: all different, and none of them "intercept".
+
+    ``level_name(m, level, name)`` names a level of variable m; like a power of it by default.
 
     >>> term_names([((0, 1), (1, 1)), ((2, 1),)], ["b", "c", "b * c"])
     ['b * c', "'b * c'"]
     """
     quoted = unambiguous(names, reserved=("intercept", "1") if () in nodes else ("intercept",))
-    return [node_name(node, quoted) for node in nodes]
+    if level_name is None:
+        return [node_name(node, quoted) for node in nodes]
+    return [
+        " * ".join(level_name(m, level, quoted[m]) for m, level in node) or "1" for node in nodes
+    ]
 
 
 def unambiguous(names: Sequence[str], reserved: Collection[str] = ("intercept",)) -> list[str]:
     """Return the names of columns, in quotes if they could be mistaken for something else.
 
-    A name is quoted if it is a reserved word, looks like a product (" * ") or like a power of
-    another column, or starts with a quote.
+    A name is quoted if it is a reserved word, looks like a product (" * "), a step (" > ") or a
+    power of another column, or starts with a quote.
 
     >>> unambiguous(["age", "age^2", "cost^2", "intercept"])
     ['age', "'age^2'", 'cost^2', "'intercept'"]
@@ -98,41 +105,12 @@ def unambiguous(names: Sequence[str], reserved: Collection[str] = ("intercept",)
         return (
             name in reserved
             or " * " in f" {name} "
+            or " > " in name
             or name[:1] in ("'", '"')
             or (power is not None and power[1] in known)
         )
 
     return [repr(name) if doubtful(name) else name for name in names]
-
-
-def geometric_weights(max_levels: Sequence[int], base: float) -> tuple[tuple[float, ...], ...]:
-    """Return the weights of the paper, d_{m,j} = base^j for every variable.
-
-    >>> geometric_weights([2, 1], 2.0)
-    ((1.0, 2.0, 4.0), (1.0, 2.0))
-    """
-    highest = max(max_levels, default=0)
-    with np.errstate(over="ignore"):
-        powers = tuple(np.power(float(base), np.arange(highest + 1.0)).tolist())
-    return tuple(powers[: q + 1] for q in max_levels)
-
-
-def check_weight_base(weight_base: Any, depth: int) -> float:
-    """Return ``weight_base`` as a float; raise unless it is positive and its powers are in range.
-
-    ``depth`` is the largest exponent.
-    """
-    number = isinstance(weight_base, Real) and not isinstance(weight_base, bool)
-    if not (number and 0.0 < float(weight_base) < math.inf):
-        raise ValueError(f"weight_base must be a number above 0, got {weight_base!r}.")
-    low, high = WEIGHT_RANGE
-    reach = depth * abs(math.log10(float(weight_base)))
-    if reach > math.log10(high):
-        raise ValueError(
-            f"With weight_base={weight_base!r} the weights of depth {depth} leave the range from "
-            f"{low:g} to {high:g}; bring it nearer to 1, or make the graph less deep."
-        )
-    return float(weight_base)
 
 
 @dataclass(frozen=True)
@@ -148,6 +126,9 @@ class Grid:
         descendant sum of another vertex.
     max_order : int or None
         Largest number of variables that may interact; None for no limit.
+    level_parents : tuple of tuple of int, optional
+        ``level_parents[m][j - 1]`` is the parent of level j >= 1 of variable m, a smaller level.
+        By default every variable has a chain of levels.
     """
 
     searches: ClassVar[tuple[str, ...]] = ("lookahead", "paper")
@@ -155,8 +136,10 @@ class Grid:
     level_weights: tuple[tuple[float, ...], ...]
     root_weight: float = 1.0
     max_order: int | None = None
+    level_parents: tuple[tuple[int, ...], ...] | None = None
 
     def __post_init__(self) -> None:
+        self._check_parents()
         if self.max_order is not None and self.max_order < 1:
             raise ValueError(f"max_order must be at least 1 or None, got {self.max_order!r}.")
         low, high = WEIGHT_RANGE
@@ -175,6 +158,53 @@ class Grid:
                     f"{high:g}, got {min(weights):g} to {max(weights):g}; lower the degree "
                     "or bring weight_base nearer to 1."
                 )
+
+    def _check_parents(self) -> None:
+        if self.level_parents is None:
+            return
+        if [len(up) for up in self.level_parents] != [len(d) - 1 for d in self.level_weights]:
+            raise ValueError("level_parents must have one entry per level above 0.")
+        for m, parents in enumerate(self.level_parents):
+            if not all(0 <= parent < j for j, parent in enumerate(parents, start=1)):
+                raise ValueError(
+                    f"The parent of a level must be a smaller level; variable {m} has {parents!r}."
+                )
+
+    @cached_property
+    def _lineages(self) -> tuple[tuple[tuple[int, ...], ...], ...]:
+        """For every variable and level j, the levels from the root to j, both included."""
+        if self.level_parents is None:
+            deepest = max(map(len, self.level_weights), default=0)
+            chain = tuple(tuple(range(j + 1)) for j in range(deepest))
+            return tuple(chain[: len(weights)] for weights in self.level_weights)
+        out = []
+        for parents in self.level_parents:
+            lineages: list[tuple[int, ...]] = [(0,)]
+            for j, parent in enumerate(parents, start=1):
+                lineages.append((*lineages[parent], j))
+            out.append(tuple(lineages))
+        return tuple(out)
+
+    def depth(self, variable: int, level: int) -> int:
+        """Return the number of steps from the root of a variable's tree to a level."""
+        return len(self._lineages[variable][level]) - 1
+
+    def first_levels(self, variable: int) -> list[int]:
+        """Return the levels of a variable whose parent is level 0."""
+        return [j for j, up in enumerate(self._lineages[variable]) if len(up) == 2]
+
+    def any_level(self, variable: int) -> int:
+        """Return the row of ``tail_scales`` that sums over all levels of a variable above 0.
+
+        It is level 1 itself if all other levels descend from it, as in a chain. Otherwise it is the
+        row after those of the levels.
+        """
+        first = self.first_levels(variable)
+        return first[0] if len(first) == 1 else len(self.level_weights[variable])
+
+    def degree(self, node: Node) -> int:
+        """Return the sum of the depths of the levels of a node: the length of its ways up."""
+        return sum(self.depth(m, j) for m, j in node)
 
     @property
     def n_variables(self) -> int:
@@ -219,31 +249,43 @@ class Grid:
         return np.array([self.weight(node) for node in nodes], dtype=np.float64)
 
     def parents(self, node: Node) -> list[Node]:
-        """Return the nodes with one level lowered by one."""
-        return [_with_level(node, i, j - 1) for i, (_, j) in enumerate(node)]
+        """Return the nodes with one level replaced by its parent."""
+        lineages = self._lineages
+        return [_with_level(node, i, lineages[m][j][-2]) for i, (m, j) in enumerate(node)]
 
     def children(self, node: Node) -> list[Node]:
-        """Return the nodes with one level raised by one."""
+        """Return the nodes with one level replaced by one of its children."""
         present = dict(node)
         full = self.max_order is not None and len(present) >= self.max_order
         out = []
         for m in range(self.n_variables):
             j = present.get(m, 0)
-            if j < self.max_level(m) and (j > 0 or not full):
-                out.append(tuple(sorted({**present, m: j + 1}.items())))
+            if j > 0 or not full:
+                out += [tuple(sorted({**present, m: child}.items())) for child in self._below[m][j]]
+        return out
+
+    @cached_property
+    def _below(self) -> list[list[list[int]]]:
+        """For every variable and level, its children."""
+        out: list[list[list[int]]] = []
+        for lineages in self._lineages:
+            below: list[list[int]] = [[] for _ in lineages]
+            for j, lineage in enumerate(lineages[1:], start=1):
+                below[lineage[-2]].append(j)
+            out.append(below)
         return out
 
     def ancestors(self, node: Node) -> list[Node]:
-        """Return A(v), v included: prod (level + 1) nodes."""
-        ranges = [range(j + 1) for _, j in node]
+        """Return A(v), v included: prod (depth + 1) nodes."""
+        ranges = [self._lineages[m][j] for m, j in node]
         return [
             tuple((m, j) for (m, _), j in zip(node, levels, strict=True) if j > 0)
             for levels in itertools.product(*ranges)
         ]
 
     def sort_key(self, node: Node) -> int:
-        """Return the sum of the levels, which is the length of every path from the root."""
-        return node_degree(node)
+        """Return the degree, which is the length of every path from the root."""
+        return self.degree(node)
 
     def hull(self, nodes: Iterable[Node]) -> set[Node]:
         """Return the union of the ancestors of the nodes."""
@@ -301,34 +343,40 @@ class Grid:
         return len(engine.level_pairs)
 
     def tail_scales(self) -> list[FloatArray]:
-        """Return the factors of the descendant sums, one (q_m + 1, q_m + 1) array per variable.
+        """Return the factors of the descendant sums, an array of q_m + 1 columns per variable.
 
-        Entry [j, l] is 1 / (d_j + ... + d_l)^2 for l >= j and 0 for l < j, so that
+        Entry [j, l] is 1 / (sum of d on the way from j to l)^2 if l is j or descends from it, and
+        otherwise 0, so that
 
-            S_{m,j} = sum_{l >= j} k_{m,l} / (sum_{j <= r <= l} d_{m,r})^2,
+            S_{m,j} = sum_{l in D(j)} k_{m,l} / (sum_{j <= r <= l} d_{m,r})^2,
 
         and the product over m of S_{m,t_m} is the sum over the descendants w of t of
-        K_w / (sum over u in A(w) and D(t) of d_u)^2, for every t but the root.
+        K_w / (sum over u in A(w) and D(t) of d_u)^2, for every t but the root. A variable whose
+        root has several children has one more row, the sum of their rows: see ``any_level``.
         """
-        out: list[FloatArray] = []
-        for weights in self.level_weights:
-            d = np.array(weights)
-            sums = np.zeros((len(d), len(d)))
-            for j in range(len(d)):
-                sums[j, j:] = np.cumsum(d[j:]) ** -2.0
-            out.append(sums)
-        return out
+        return self._scales(own=False)
 
     def own_scales(self) -> list[FloatArray]:
         """Return the factors for sums of |a_w|^2 / prod_m d_{m,w_m}^2, shapes as ``tail_scales``.
 
-        Entry [j, l] is 1 / d_l^2 for l >= j and 0 for l < j. The sum of a node runs over its
-        descendants w, so that of the root runs over the whole grid.
+        Entry [j, l] is 1 / d_l^2 if l is j or descends from it, and otherwise 0. The sum of a node
+        runs over its descendants w, so that of the root runs over the whole grid.
         """
-        return [
-            np.triu(np.tile(np.array(weights) ** -2.0, (len(weights), 1)))
-            for weights in self.level_weights
-        ]
+        return self._scales(own=True)
+
+    def _scales(self, *, own: bool) -> list[FloatArray]:
+        out: list[FloatArray] = []
+        for m, weights in enumerate(self.level_weights):
+            scales = np.zeros((len(weights), len(weights)))
+            for last, lineage in enumerate(self._lineages[m]):
+                total = 0.0
+                for j in reversed(lineage):
+                    total = weights[last] if own else total + weights[j]
+                    scales[j, last] = total**-2.0
+            if self.any_level(m) == len(weights):
+                scales = np.vstack([scales, np.sum(scales[self.first_levels(m)], axis=0)])
+            out.append(scales)
+        return out
 
 
 def _with_level(node: Node, position: int, level: int) -> Node:

@@ -185,6 +185,10 @@ class Design(ABC):
         """Return a design with more levels for some variables; None if there is no such design."""
         return None
 
+    def with_steps(self) -> GraphSource | None:
+        """Return the source of the graph with steps beside its smooth functions, if it has any."""
+        return None
+
     def attributes(self) -> dict[str, Any]:
         """Return the attributes that a fitted estimator takes from the design, by name."""
         return {}
@@ -204,12 +208,15 @@ class RicherDesign:
         Levels and weights.
     degree : int
         Largest total degree of the products to consider.
+    levels : dict of int to list of int
+        For each of these variables, the levels of the products.
     """
 
     design: Design
     engine: Engine
     grid: Grid
     degree: int
+    levels: dict[int, list[int]]
 
 
 class GraphSource(Protocol):

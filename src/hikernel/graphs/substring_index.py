@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from hikernel.engines.features import by_output, rounding_margin
 from hikernel.engines.protocol import FloatArray
-from hikernel.graphs.grid import WEIGHT_RANGE
 from hikernel.graphs.interface import Exploration
+from hikernel.graphs.weight_base import WEIGHT_RANGE
 
 __all__ = ["SubstringIndex"]
 

@@ -16,10 +16,10 @@ import numpy as np
 
 from hikernel.engines.on_demand_engine import OnDemandEngine
 from hikernel.engines.protocol import FloatArray
-from hikernel.graphs.grid import check_weight_base, geometric_weights
 from hikernel.graphs.interface import Design, Exploration
 from hikernel.graphs.items import TrainingRows, check_items
 from hikernel.graphs.substring_index import SubstringIndex
+from hikernel.graphs.weight_base import check_weight_base, geometric_weights
 
 __all__ = ["FittedSubstrings", "SubstringDesign", "SubstringGraph"]
 

@@ -27,6 +27,7 @@ from hikernel.bases import (
 from hikernel.bases.anova import FittedAnova
 from hikernel.bases.asinh import FittedAsinhPolynomial
 from hikernel.bases.basis import FittedConstant
+from hikernel.bases.branches import Branches, FittedBranches
 from hikernel.bases.categorical import Categorical, FittedCategorical
 from hikernel.bases.gaussian import FittedGaussian
 from hikernel.bases.hermite import FittedHermite
@@ -37,6 +38,7 @@ from hikernel.bases.orthonormal import FittedOrthonormalPolynomial
 from hikernel.bases.polynomial import FittedPolynomial
 from hikernel.bases.rank import FittedRankPolynomial
 from hikernel.bases.spline import FittedSpline
+from hikernel.bases.steps import FittedSteps, Steps
 from hikernel.columns import ColumnTable
 from hikernel.graphs import Grid
 from hikernel.losses import (
@@ -60,6 +62,7 @@ CLASSES: dict[str, type] = {
     # Bases, as parameters.
     "Anova": Anova,
     "AsinhPolynomial": AsinhPolynomial,
+    "Branches": Branches,
     "Categorical": Categorical,
     "Gaussian": Gaussian,
     "Hermite": Hermite,
@@ -68,9 +71,11 @@ CLASSES: dict[str, type] = {
     "Polynomial": Polynomial,
     "RankPolynomial": RankPolynomial,
     "Spline": Spline,
+    "Steps": Steps,
     # Fitted bases and what they are made of.
     "FittedAnova": FittedAnova,
     "FittedAsinhPolynomial": FittedAsinhPolynomial,
+    "FittedBranches": FittedBranches,
     "FittedCategorical": FittedCategorical,
     "FittedConstant": FittedConstant,
     "FittedGaussian": FittedGaussian,
@@ -80,6 +85,7 @@ CLASSES: dict[str, type] = {
     "FittedPolynomial": FittedPolynomial,
     "FittedRankPolynomial": FittedRankPolynomial,
     "FittedSpline": FittedSpline,
+    "FittedSteps": FittedSteps,
     "CubicSplineKernel": CubicSplineKernel,
     "GaussianKernel": GaussianKernel,
     "LaplaceKernel": LaplaceKernel,

@@ -50,6 +50,9 @@ def check_bases(
             more = basis.max_level - graph.max_level(m)
             if more < 0 or (more > 0 and not richer):
                 raise ContentError(f"{where} has other levels than the graph")
+            tree = None if graph.level_parents is None else graph.level_parents[m]
+            if basis.parents[: graph.max_level(m)] != (tree or tuple(range(graph.max_level(m)))):
+                raise ContentError(f"{where} has other branches than the graph")
             with np.errstate(all="ignore"):
                 levels = basis.transform(_TRIAL)
         except ContentError:
@@ -87,6 +90,10 @@ def _check_numbers(value: Any, where: str) -> None:
         item = getattr(value, field.name)
         if dataclasses.is_dataclass(item) and not isinstance(item, type):
             _check_numbers(item, where)
+        elif isinstance(item, tuple):
+            for part in item:
+                if dataclasses.is_dataclass(part) and not isinstance(part, type):
+                    _check_numbers(part, where)
         elif isinstance(item, (int, np.integer)):
             if abs(int(item)) > _LARGEST_INTEGER:
                 raise ContentError(f"{field.name} in {where} is out of range: {shown(item)}")

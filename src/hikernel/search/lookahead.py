@@ -37,7 +37,7 @@ from hikernel.search.tail_proof import TailProof
 __all__ = ["lookahead_search"]
 
 _TRIPLE_WORK = 10**10
-"""Products of three levels, two of them at level 1, are scored in rounds that find no other
+"""Products of three levels, two of them first levels, are scored in rounds that find no other
 violator, if that is at most this much work (``effort``), about a second on two cores."""
 _LOOK_PREFIXES = 2048
 """Number of prefixes whose extensions are scored in one matrix product."""
@@ -87,14 +87,15 @@ class _Lookahead(HullSearch[GridObjective]):
         self._proof_work = settings.max_work
         self._pairs = objective.engine.level_pairs
         self._pair_weights = np.array([objective.graph.weight((pair,)) for pair in self._pairs])
-        # Products of two variables at level 1. Scoring their extensions finds products of three
-        # variables that violate although none of their parents does.
-        firsts = [pair for pair in self._pairs if pair[1] == 1]
+        # Products of two variables at first levels. Scoring their extensions finds products of
+        # three variables that violate although none of their parents does.
+        firsts = [(m, j) for m, j in self._pairs if objective.graph.depth(m, j) == 1]
         widths = np.array([objective.engine.width((pair,)) for pair in firsts], dtype=float)
         n_columns = 0.5 * float(np.sum(widths) ** 2 - np.sum(widths**2))
         self._level_one_pairs: list[Node] = []
         if self._effort.extensions(n_columns) <= _TRIPLE_WORK:
-            self._level_one_pairs = list(itertools.combinations(firsts, 2))
+            pairs = itertools.combinations(firsts, 2)
+            self._level_one_pairs = [pair for pair in pairs if pair[0][0] < pair[1][0]]
 
     def _run(self, start: SearchStart | None) -> SearchResult:
         """Grow J, prune it, and bound the tail; repeat while the bound finds violators."""

@@ -1,8 +1,10 @@
 """Bound the tail (all nodes outside J) by branch and bound over sets of variables.
 
 The support of a node is its set of variables. For a set s of variables, let t_s be the node with
-level 1 in each variable of s. The descendants of t_s are exactly the nodes whose support contains
-s. If
+level 1 in each variable of s. If the levels of each variable form a chain, the descendants of t_s
+are exactly the nodes whose support contains s. If they form a tree whose root has several children,
+U(t_s) is the sum over all choices of a child in each variable of s, which is at least the largest
+(``Grid.any_level``). If
 
     U(t_s) <= threshold
 
@@ -190,7 +192,7 @@ class TailProof:
             return []
         if self._mode != "exact":
             return [np.inf]
-        nodes = [tuple((m, 1) for m in s) for s in supports]
+        nodes = [self._top(s) for s in supports]
         return [float(u) for u in self._objective.own_sums(nodes, self._solved.dual)]
 
     def _whole_tail(self) -> float:
@@ -230,13 +232,17 @@ class TailProof:
         return out
 
     def _bounds(self, supports: list[Support], size: int) -> FloatArray:
-        nodes = [tuple((m, 1) for m in s) for s in supports]
+        nodes = [self._top(s) for s in supports]
         if self._mode == "exact":
             return self._objective.tail_sums(nodes, self._solved.dual)
         # Attempt k may use RISK / 2^k, of which sets of size s use the share 1 / 2^s.
         risk = RISK / 2 ** (size + self._attempt)
         seed = self._seed + self._attempt
         return self._objective.tail_bounds(nodes, self._solved.dual, risk, seed)
+
+    def _top(self, support: Support) -> Node:
+        """Return t_s."""
+        return tuple((m, self._graph.any_level(m)) for m in support)
 
     def _n_nodes(self, support: Support) -> int:
         return math.prod(self._graph.max_level(m) for m in support)

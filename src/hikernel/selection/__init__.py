@@ -1,10 +1,11 @@
 """Fit models to training rows: one lambda, the regularisation path, cross-validation, refits.
 
 ``training`` solves for one lambda and ``lambda_path`` for a decreasing sequence. ``folds`` scores
-the lambdas by cross-validation. ``refit`` estimates the selected terms again, using ``ridge``.
+the lambdas by cross-validation, ``scores`` has the rules that pick one, and ``trial`` asks whether
+a richer graph is worth another one. ``refit`` estimates the selected terms again, using ``ridge``.
 """
 
-from hikernel.selection.folds import Choice, CrossValidation, Fold, check_folds, cross_validate
+from hikernel.selection.folds import Fold, check_folds, cross_validate
 from hikernel.selection.lambda_path import (
     LambdaPath,
     PathEnd,
@@ -22,7 +23,9 @@ from hikernel.selection.refit import (
     refit_is_possible,
     too_many_kernel_rows,
 )
+from hikernel.selection.scores import Choice, CrossValidation, error_of
 from hikernel.selection.training import TermModel, TrainingProblem
+from hikernel.selection.trial import is_promising
 
 __all__ = [
     "REFITS",
@@ -40,6 +43,8 @@ __all__ = [
     "compute_path",
     "constant_model",
     "cross_validate",
+    "error_of",
+    "is_promising",
     "lambda_grid",
     "refit",
     "refit_is_possible",

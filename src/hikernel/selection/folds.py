@@ -10,24 +10,29 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from hikernel.engines.machine import check_time, deadline, is_late, time_limit
-from hikernel.engines.protocol import FloatArray
 from hikernel.errors import OutOfTime
 from hikernel.search import SearchSettings
 from hikernel.selection.lambda_path import LambdaPath, PathEnd, PathPoint, PathSolver, has_turned
 from hikernel.selection.refit import Fitted, n_effects, refit, variables_key
 from hikernel.selection.ridge import ridge_work
+from hikernel.selection.scores import CrossValidation
 from hikernel.selection.training import TermModel, TrainingProblem
 
-__all__ = ["Choice", "CrossValidation", "Fold", "ModelScore", "check_folds", "cross_validate"]
+__all__ = [
+    "Fold",
+    "FoldPath",
+    "ModelScore",
+    "all_turned",
+    "check_folds",
+    "cross_validate",
+]
 
 _EASY = 10
 _TOGETHER = 5
@@ -37,134 +42,10 @@ after every lambda, as the last ones cost most."""
 _STEPS_AHEAD = 6
 """A refit that is worse than the best, and would still be after so many steps, is given up."""
 
-_SAME = 0.005
-_ALIKE = 0.02
-"""Relative differences of errors that the rule "sparse" accepts: always, and at most if it is
-within a standard error."""
-
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 ModelScore = Callable[[Fitted, NDArray[np.intp]], float]
 """Scores a model on held-out rows, given as positions among the rows used; larger is better."""
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A pair of a lambda, given by its position, and a refit."""
-
-    position: int
-    refit: str | None
-
-
-@dataclass(frozen=True)
-class CrossValidation:
-    """Scores of all lambdas and refits on all folds.
-
-    Attributes
-    ----------
-    lams : ndarray of shape (n_lams,)
-        The lambdas that every fold reached, largest first.
-    refits : list of (str or None)
-        The refits compared.
-    scores : ndarray of shape (n_refits, n_lams, n_folds)
-        Larger is better; NaN where a refit does not apply.
-    terms : ndarray of shape (n_lams, n_folds)
-        Number of terms of each model.
-    effects : ndarray of shape (n_refits, n_lams, n_folds)
-        Number of effects of each model: sets of variables with a term; NaN as for the scores.
-    end : PathEnd
-        Why the lambdas end where they do.
-    work : float
-        Work of all searches (``search.effort``).
-    """
-
-    lams: FloatArray
-    refits: list[str | None]
-    scores: FloatArray
-    terms: FloatArray
-    effects: FloatArray
-    end: PathEnd
-    work: float
-
-    @property
-    def means(self) -> FloatArray:
-        """Mean scores, shape (n_refits, n_lams); minus infinity where a fold has no score."""
-        return np.where(np.isnan(self.scores).any(axis=2), -np.inf, self.scores.mean(axis=2))
-
-    def best(self) -> Choice:
-        """Return the pair with the best mean score; ties go to the larger lambda.
-
-        Raises
-        ------
-        ValueError
-            If no pair has a score on every fold.
-        """
-        means = self.means.T
-        position, row = np.unravel_index(int(np.argmax(means)), means.shape)
-        if means[position, row] == -np.inf:
-            raise ValueError(
-                "No alpha has a score on every fold, so that none can be chosen: "
-                + (
-                    "scoring returned NaN or infinity; check it, or use fewer folds."
-                    if None in self.refits
-                    else f"refit={self.refits[0]!r} does not apply to any of them (too many "
-                    'columns for the rows), or scoring returned NaN; use refit="auto".'
-                )
-            )
-        return Choice(int(position), self.refits[int(row)])
-
-    def one_standard_error(self) -> Choice:
-        """Return the best refit with its largest lambda within one standard error of the best."""
-        best = self.best()
-        row = self.refits.index(best.refit)
-        folds = self.scores[row, best.position]
-        error = _standard_error(folds)
-        enough = np.flatnonzero(self.means[row] >= self.means[row, best.position] - error)
-        return Choice(int(enough[0]), best.refit)
-
-    def sparse(self) -> Choice:
-        """Return the pair with the fewest effects that is about as good as the best.
-
-        The error of a pair is the distance of its mean score from a perfect one: zero for losses
-        with a minus sign, one for scores such as accuracy and R^2. A pair is about as good as the
-        best if its error is larger by at most 0.5 %, or by at most 2 % and one standard error of
-        the difference, which is taken fold by fold. Among pairs with equally many effects on
-        average, the one with the best score is returned.
-        """
-        best = self.best()
-        top = self.scores[self.refits.index(best.refit), best.position]
-        mean = float(np.mean(top))
-        error = 1.0 - mean if 0.0 < mean <= 1.0 else abs(mean)
-        candidates = []
-        for (row, position), effects in np.ndenumerate(self.effects.mean(axis=2)):
-            lost = top - self.scores[row, position]
-            margin = max(_SAME * error, min(_ALIKE * error, _standard_error(lost)))
-            if float(np.mean(lost)) <= margin:  # never for NaN, where a refit does not apply
-                candidates.append((float(effects), float(np.mean(lost)), position, row))
-        _, _, position, row = min(candidates)
-        return Choice(position, self.refits[row])
-
-    def results(self) -> dict[str, NDArray[Any]]:
-        """Return the table as scikit-learn's ``cv_results_``: one entry per alpha and refit.
-
-        Models without a refit have the entry "None" in "refit". Ties share the best rank.
-        """
-        n_refits, n_lams, n_folds = self.scores.shape
-        flat = self.scores.reshape(-1, n_folds)
-        names = np.repeat(np.array([str(name) for name in self.refits]), n_lams)
-        ranks = rankdata(-self.means.ravel(), method="min")
-        table: dict[str, NDArray[Any]] = {
-            "alpha": np.tile(self.lams, n_refits),
-            "refit": names,
-            "mean_terms": np.tile(self.terms.mean(axis=1), n_refits),
-            "mean_effects": self.effects.mean(axis=2).ravel(),
-            "mean_test_score": flat.mean(axis=1),
-            "std_test_score": flat.std(axis=1),
-            "rank_test_score": ranks.astype(np.int32),
-        }
-        for k in range(n_folds):
-            table[f"split{k}_test_score"] = flat[:, k]
-        return table
 
 
 def check_folds(problem: TrainingProblem, folds: Sequence[Fold]) -> None:
@@ -249,14 +130,14 @@ def cross_validate(
         paths = Parallel(n_jobs=n_jobs, prefer=prefer)(jobs)
         shortest = min(paths, key=lambda path: len(path.terms))
         end = shortest.end or whole.end
-        if until_turned and _all_turned(paths):
+        if until_turned and all_turned(paths):
             end = PathEnd.TURNED
         if end is not None:
             break
     reached = min(len(path.terms) for path in paths)
     if until_turned and end is PathEnd.TURNED:
         # The result must not depend on how many lambdas are solved at a time.
-        reached = next(k for k in range(1, reached + 1) if _all_turned(paths, k))
+        reached = next(k for k in range(1, reached + 1) if all_turned(paths, k))
     by_fold = (reached, len(refits))
     results = CrossValidation(
         lams=np.array(lams[:reached], dtype=float),
@@ -367,7 +248,7 @@ def _advanced(
     return path
 
 
-def _all_turned(paths: Sequence[FoldPath], reached: int | None = None) -> bool:
+def all_turned(paths: Sequence[FoldPath], reached: int | None = None) -> bool:
     """Return whether no refit is going to be better than the best so far, over the first lambdas.
 
     That is the case if its mean error has turned, if it does not apply to the later models, or if
@@ -386,8 +267,3 @@ def _all_turned(paths: Sequence[FoldPath], reached: int | None = None) -> bool:
         has_turned(line.tolist()) or (long_enough and late)
         for line, late in zip(errors, slow, strict=True)
     )
-
-
-def _standard_error(folds: FloatArray) -> float:
-    """Return the standard error of the mean over the folds; 0 for a single fold."""
-    return float(np.std(folds, ddof=1)) / np.sqrt(len(folds)) if len(folds) > 1 else 0.0

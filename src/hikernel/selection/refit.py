@@ -32,7 +32,7 @@ from hikernel.engines.features import Blocks
 from hikernel.engines.machine import one_blas_thread
 from hikernel.engines.node_kernels import KernelOperator
 from hikernel.engines.protocol import Engine, FloatArray, Node, Vertex
-from hikernel.graphs import Design, Grid, node_degree
+from hikernel.graphs import Design, RicherDesign
 from hikernel.losses import SquaredError
 from hikernel.selection.ridge import RidgeFit, fit_ridge
 from hikernel.selection.training import TermModel, TrainingProblem, term_variances
@@ -259,12 +259,10 @@ def _variables(problem: TrainingProblem, model: TermModel) -> Fitted | None:
     rich = problem.design.richer(problem.rows, omega, chosen)
     if rich is None:
         return None
-    levels = {m: rich.grid.max_level(m) for m in chosen}
-    selected = [
-        node for node in model.kept().nodes if all(level <= levels.get(m, 0) for m, level in node)
-    ]
+    known = {(m, j) for m in chosen for j in range(1, rich.grid.max_level(m) + 1)}
+    selected = [node for node in model.kept().nodes if known.issuperset(node)]
     most = min(_MOST_FEATURES, _MOST_HULL_FEATURES // _n_outputs(problem))
-    nodes = _products(rich.grid, levels, selected, rich.engine.width, rich.degree, most)
+    nodes = _products(rich, selected, most)
     if not nodes:
         return None
     blocks = Blocks([rich.engine.width(node) for node in nodes])
@@ -301,41 +299,37 @@ def variables_key(model: TermModel) -> object:
     These are the selected variables, and the selected terms that are not among the products of
     these variables even where few products fit.
     """
-    deep = frozenset(node for node in model.kept().nodes if node_degree(node) > _LEAST_DEGREE)
+    nodes = model.kept().nodes
+    deep = frozenset(node for node in nodes if sum(j for _, j in node) > _LEAST_DEGREE)
     return selected_variables(model), deep
 
 
-def _products(
-    grid: Grid,
-    levels: dict[int, int],
-    selected: list[Node],
-    width: Callable[[Node], int],
-    largest_degree: int,
-    most: int,
-) -> list[Node]:
+def _products(rich: RicherDesign, selected: list[Node], most: int) -> list[Node]:
     """Return the selected terms and all products up to a total degree.
 
-    The degree is the largest one, up to ``largest_degree``, with at most ``most`` columns. The list
+    The degree is the largest one, up to that of ``rich``, with at most ``most`` columns. The list
     is empty if that degree is below 3: the hull itself is then the richer model.
     """
-    for degree in range(largest_degree, _LEAST_DEGREE - 1, -1):
-        products = _up_to(levels, degree, grid.max_order)
+    for degree in range(rich.degree, _LEAST_DEGREE - 1, -1):
+        products = _up_to(rich, degree)
         if products is None:
             continue
-        nodes = sorted({*products, *selected}, key=lambda node: (node_degree(node), node))
-        if sum(width(node) for node in nodes) <= most:
+        nodes = sorted({*products, *selected}, key=lambda node: (rich.grid.degree(node), node))
+        if sum(rich.engine.width(node) for node in nodes) <= most:
             return nodes
     return []
 
 
-def _up_to(levels: dict[int, int], degree: int, max_order: int | None) -> list[Node] | None:
+def _up_to(rich: RicherDesign, degree: int) -> list[Node] | None:
     """Return all products of total degree 1 to ``degree``, or None if there are too many."""
+    grid, limit = rich.grid, rich.grid.max_order
     out: list[Node] = [()]
-    for m, highest in levels.items():
+    for m, levels in rich.levels.items():
         out += [
             (*node, (m, j))
-            for node, j in itertools.product(out, range(1, highest + 1))
-            if node_degree(node) + j <= degree and (max_order is None or len(node) < max_order)
+            for node, j in itertools.product(out, levels)
+            if grid.degree(node) + grid.depth(m, j) <= degree
+            and (limit is None or len(node) < limit)
         ]
         if len(out) > _MOST_FEATURES + 1:
             return None

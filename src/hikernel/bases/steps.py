@@ -1,0 +1,187 @@
+"""Steps: Haar functions at the quantiles of a column, from coarse to fine."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hikernel.bases.basis import Basis, FittedBasis
+from hikernel.bases.column import Column, Standardizer
+from hikernel.checks import check_integer
+from hikernel.engines.protocol import FloatArray
+
+__all__ = ["FittedSteps", "Steps"]
+
+_TIE = 1e-9
+_SHOWN_CUTS = 4
+"""Largest number of cuts in the name of a level."""
+
+
+@dataclass(frozen=True)
+class Steps(Basis):
+    """Level 1 jumps at the median of a column, level 2 at its quartiles, level 3 at its eighths.
+
+    Level j cuts every part that level j - 1 has left in two. A part with the shares w_L of rows up
+    to the cut t and w_R above it gives the function
+
+        h(x) = -sqrt(w_R / w_L) / sqrt(w_L + w_R)  for x <= t in the part,
+                sqrt(w_L / w_R) / sqrt(w_L + w_R)  for x > t in the part,
+
+    and zero outside the part. These are the Haar functions of the distribution: of mean zero, mean
+    square one, and orthogonal. The m_j functions of level j, at most 2^(j - 1), form one block and
+    are divided by sqrt(m_j), so that the mean square of the block is one. Where every cut halves
+    its part, the norm of the block is one at every row.
+
+    A cut lies between two distinct values, where the weights of both sides are most equal. So a
+    value that most rows share is cut off from the others first. The cut is the number with the
+    fewest digits from the lower of the two values up to, but without, the upper one; it decides on
+    which side a point between the two values lies. Parts with one distinct value are not cut.
+
+    Parameters
+    ----------
+    degree : int, default 4
+        Number of levels above 0, with at most 2^degree - 1 cuts in all.
+
+    Examples
+    --------
+    >>> fitted = Steps(degree=2).fit([1.0, 2.0, 3.0, 4.0])
+    >>> fitted.cuts
+    array([1., 2., 3.])
+    >>> fitted.widths
+    (1, 1, 2)
+    >>> fitted.transform([1.0, 2.5, 9.0])[1].ravel()
+    array([-1.,  1.,  1.])
+    """
+
+    name: ClassVar[str] = "steps"
+    standardises: ClassVar[bool] = False
+    degree: int = 4
+
+    def __post_init__(self) -> None:
+        check_integer("degree", self.degree, 1)
+
+    def _fit(self, column: Column, scaler: Standardizer) -> FittedSteps:
+        values = column.values
+        edges = np.concatenate([[0.0], np.cumsum(column.weights)])
+        levels: list[list[tuple[int, int, int]]] = []  # (start, cut, stop) of every part
+        parts = [(0, len(values))]
+        for _ in range(self.degree):
+            halves = [_halved(part, edges) for part in parts if part[1] - part[0] > 1]
+            if not halves:
+                break
+            levels.append(halves)
+            parts = [half for a, cut, b in halves for half in ((a, cut), (cut, b))]
+        places = sorted(cut for halves in levels for _, cut, _ in halves)
+        piece = {k: i for i, k in enumerate([0, *places, len(values)])}
+        heights = np.zeros((len(places) + 1, len(places)))
+        widths = [len(halves) for halves in levels]
+        functions = [(part, len(halves)) for halves in levels for part in halves]
+        for k, ((start, cut, stop), width) in enumerate(functions):
+            left, right = edges[cut] - edges[start], edges[stop] - edges[cut]
+            scale = 1.0 / math.sqrt(width * (left + right))
+            heights[piece[start] : piece[cut], k] = -scale * math.sqrt(right / left)
+            heights[piece[cut] : piece[stop], k] = scale * math.sqrt(left / right)
+        cuts = np.array([short_number(float(values[k - 1]), float(values[k])) for k in places])
+        bulk = np.array([values[0], values[-1]])
+        return FittedSteps(scaler, True, cuts, heights, np.array(widths, dtype=np.int64), bulk)
+
+
+@dataclass(frozen=True, eq=False)
+class FittedSteps(FittedBasis):
+    """Levels that are constant between cuts; a value equal to a cut lies below it.
+
+    Parameters
+    ----------
+    cuts : ndarray of shape (m,)
+        Numbers in increasing order.
+    heights : ndarray of shape (m + 1, columns)
+        Values of the levels above 0 between the cuts, the columns of level 1 first.
+    columns : ndarray of int, shape (q,)
+        Number of columns of each level above 0.
+    ends : ndarray of shape (2,)
+        Smallest and largest value of the training rows.
+    """
+
+    cuts: FloatArray
+    heights: FloatArray
+    columns: NDArray[np.int64]
+    ends: FloatArray
+
+    def __post_init__(self) -> None:
+        shape = (len(self.cuts) + 1, int(np.sum(self.columns)))
+        if self.heights.shape != shape or np.any(np.diff(self.cuts) <= 0.0):
+            raise ValueError("Steps need increasing cuts, and heights for every piece and column.")
+        if np.any(self.columns < 1) or self.ends.shape != (2,):
+            raise ValueError("Every level of steps needs a column, and their range two ends.")
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Columns per level: 1, 1, 2, 4, ... unless parts could not be cut."""
+        return (1, *self.columns.tolist())
+
+    @property
+    def exponents(self) -> tuple[float, ...]:
+        """0, 1, 3/2, 2, ...: the penalty grows half as fast as that of smooth levels.
+
+        A jump at any place needs one function of every level, however fine.
+        """
+        return (0.0, *[1.0 + 0.5 * j for j in range(self.max_level)])
+
+    @property
+    def bulk(self) -> tuple[float, float]:
+        """The range of the training rows."""
+        return float(self.ends[0]), float(self.ends[1])
+
+    def cuts_of(self, level: int) -> FloatArray:
+        """Return the cuts of one level above 0, in increasing order."""
+        return np.sort(self.cuts[np.argmax(self.level_heights(level) > 0.0, axis=0) - 1])
+
+    def level_heights(self, level: int) -> FloatArray:
+        """Return the values of one level above 0 between the cuts, shape (m + 1, width)."""
+        stop = int(np.sum(self.columns[:level]))
+        return self.heights[:, stop - int(self.columns[level - 1]) : stop]
+
+    def level_name(self, level: int, name: str) -> str:
+        """Return the name of a level with its cuts, such as "age > 30|50"; the outer of many."""
+        cuts = [f"{cut:g}" for cut in self.cuts_of(level)]
+        shown = cuts if len(cuts) <= _SHOWN_CUTS else [cuts[0], "..", cuts[-1]]
+        return f"{name} > {'|'.join(shown)}"
+
+    def up_to(self, level: int) -> FittedSteps:
+        """Return the basis with levels 0 to ``level`` only."""
+        columns = self.columns[:level]
+        return replace(self, heights=self.heights[:, : int(np.sum(columns))], columns=columns)
+
+    def _levels(self, z: FloatArray) -> list[FloatArray]:
+        rows = self.heights[np.searchsorted(self.cuts, z, side="left")]
+        return [np.ones((z.size, 1)), *np.split(rows, np.cumsum(self.columns)[:-1], axis=1)]
+
+
+def _halved(part: tuple[int, int], edges: FloatArray) -> tuple[int, int, int]:
+    """Return (start, cut, stop), where the cut makes the weights of both sides most equal."""
+    start, stop = part
+    away = np.abs(edges[start + 1 : stop] - 0.5 * (edges[start] + edges[stop]))
+    # Of two cuts that are equally good, but for rounding, the lower one.
+    least = float(np.min(away)) + _TIE * float(edges[stop] - edges[start])
+    return start, start + 1 + int(np.argmax(away <= least)), stop
+
+
+def short_number(low: float, high: float) -> float:
+    """Return a number with few digits in [low, high), near the middle; ``low`` < ``high``.
+
+    >>> short_number(0.98, 1.02), short_number(3.0, 4.0), short_number(1234.0, 2891.0)
+    (1.0, 3.0, 2000.0)
+    """
+    middle = 0.5 * low + 0.5 * high
+    size = max(abs(low), abs(high))
+    first = -math.ceil(math.log10(size))
+    for digits in range(first, first + 18):
+        nearest = round(middle, digits)
+        for number in (nearest, round(nearest - 10.0 ** -max(digits, -300), digits)):
+            if low <= number < high:
+                return number
+    return low

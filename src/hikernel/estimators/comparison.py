@@ -1,0 +1,292 @@
+"""Cross-validation of an estimator: alphas and refits, compared by the score that was asked for."""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import check_scoring
+from sklearn.utils.validation import check_random_state
+
+from hikernel.checks import check_choice, outside_level
+from hikernel.engines.protocol import FloatArray
+from hikernel.errors import OutOfTime
+from hikernel.estimators.estimator import HKLEstimator, TrainingData, check_refit_name
+from hikernel.estimators.path import Path, check_alphas, path_lams
+from hikernel.graphs import take
+from hikernel.search import SearchSettings
+from hikernel.selection import (
+    Choice,
+    CrossValidation,
+    Fitted,
+    Fold,
+    LambdaPath,
+    TrainingProblem,
+    check_folds,
+    comparable_refits,
+    cross_validate,
+    error_of,
+    is_promising,
+    refit,
+    without_proof,
+)
+from hikernel.selection.folds import ModelScore
+
+__all__ = ["CrossValidatedEstimator"]
+
+_LEAST_PROOF_WORK = 5e10
+_PROOF_SHARE = 2.0
+"""Work that a proof may do, relative to the cross-validation; at least ``_LEAST_PROOF_WORK``, a few
+seconds. Twice the count takes about the same time: bounds are large matrix products, searches are
+many small ones."""
+
+_CLEAR_GAIN = 0.05
+"""Share by which steps must lower the least cross-validated error, as they make a model larger."""
+
+RULES: dict[str, Callable[[CrossValidation], Choice]] = {
+    "sparse": CrossValidation.sparse,
+    "best": CrossValidation.best,
+    "one_se": CrossValidation.one_standard_error,
+}
+"""How one pair of alpha and refit is picked from the scores."""
+
+
+class CrossValidatedEstimator(HKLEstimator):
+    """Base class of the estimators that choose alpha and refit by cross-validation."""
+
+    alphas: Any
+    n_alphas: int
+    eps: float | None
+    cv: Any
+    scoring: Any
+    rule: str
+    refit: str | None
+    n_jobs: int | None
+
+    def _check_parameters(self) -> SearchSettings:
+        settings = super()._check_parameters()
+        check_alphas(self.alphas, self.n_alphas, self.eps)
+        check_refit_name(self.refit)
+        check_choice("rule", self.rule, list(RULES))
+        if self.n_jobs == 0:
+            raise ValueError("n_jobs must not be 0; pass None or 1 for one process, -1 for all.")
+        return settings
+
+    def _splits(self, X: Any, data: TrainingData, groups: Any) -> list[Fold]:
+        """Return the folds as pairs (train, test) of row numbers."""
+        raise NotImplementedError
+
+    def _respond(self, problem: TrainingProblem) -> Callable[[FloatArray], NDArray[Any]]:
+        """Return the function that turns f(x) into predictions."""
+        return problem.loss.predict_mean
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
+        """Choose alpha and refit, solve with a proof at that alpha, set the fitted attributes."""
+        settings = self._start_fit()
+        with self._time_limit():
+            data = self._read_data(X, y, sample_weight)
+            splits = self._splits(X, data, groups)
+            tried = Comparison(self, self._training_problem(data, settings), settings, X, data.y)
+            tried.check(splits)
+            results, path = tried.run()
+            work = results.work
+            stepped = self._with_steps(data, settings, tried.problem)
+            if stepped is not None and len(results.lams) > 0:
+                richer = Comparison(self, stepped, settings, X, data.y)
+                richer.check(splits)
+                if richer.is_promising(results):
+                    found, points = richer.run()
+                    work += found.work
+                    most = (1.0 - _CLEAR_GAIN) * least_error(results)
+                    if len(found.lams) > 0 and least_error(found) <= most:
+                        tried, results, path = richer, found, points
+            problem, folds, lams = tried.problem, tried.folds, tried.lams
+            if len(results.lams) > 0:
+                choice = RULES[self.rule](results)
+                last = results.best().position == len(path) - 1
+                score = float(results.means[results.refits.index(choice.refit), choice.position])
+            else:  # the time budget was spent before every fold had a model
+                choice, last, score = Choice(path.least_error(), None), True, np.nan
+            start = path.points[choice.position].model
+            most = max(_LEAST_PROOF_WORK, _PROOF_SHARE * work)
+            try:
+                selected = problem.solve(start.lam, replace(settings, max_work=most), start=start)
+            except OutOfTime:
+                selected = without_proof(start)
+        fitted = refit(choice.refit, problem, selected)
+        if fitted is None:
+            warnings.warn(
+                f"refit={choice.refit!r} was chosen on the folds but has too many terms on all "
+                "rows; the model keeps the coefficients of the convex problem.",
+                UserWarning,
+                stacklevel=outside_level(),
+            )
+            fitted = Fitted(selected, selected, problem.design)
+        self._set_fitted(fitted, problem.loss, problem.graph)
+        self._warn(selected)
+        self._warn_of_end(results.end, len(lams) > 1 and last)
+        self.path_ = Path(path.points, path.end, problem.design, self._respond(problem))
+        self.cv_results_ = results.results()
+        self.best_score_ = score
+        self.n_splits_ = len(folds)
+
+    def _with_steps(
+        self, data: TrainingData, settings: SearchSettings, known: TrainingProblem
+    ) -> TrainingProblem | None:
+        """Return the problem with steps beside smooth functions; None if there are none to add."""
+        source = known.design.with_steps()
+        if source is None:
+            return None
+        problem = self._training_problem(replace(data, source=source), settings)
+        return problem if problem.graph.n_vertices > known.graph.n_vertices else None
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+
+@dataclass(frozen=True)
+class LossScore:
+    """Minus the mean loss of the held-out rows."""
+
+    problem: TrainingProblem
+
+    def __call__(self, fitted: Fitted, rows: NDArray[np.intp]) -> float:
+        """Return the score of a fitted model on the given rows."""
+        problem = self.problem
+        f = fitted.model.predict(fitted.design, problem.rows[rows])
+        weights = problem.engine.row_weights[rows]
+        losses = problem.loss.value(problem.y[rows], (f - problem.center) / problem.scale)
+        return -float(weights @ losses) / float(np.sum(weights))
+
+
+@dataclass(frozen=True)
+class ScorerScore:
+    """Score from a scikit-learn scorer, called with a fitted copy of the estimator.
+
+    The scorer gets rows of X as the user passed it, not of the encoded matrix. It gets sample
+    weights only if it requests them (``set_score_request``).
+    """
+
+    estimator: CrossValidatedEstimator
+    problem: TrainingProblem
+    scorer: Callable[..., float]
+    table: Any
+    labels: NDArray[Any]
+    weights: FloatArray | None
+
+    def __call__(self, fitted: Fitted, rows: NDArray[np.intp]) -> float:
+        """Return the score of a fitted model on the given rows."""
+        model = copy.copy(self.estimator)
+        model._set_fitted(fitted, self.problem.loss, self.problem.graph)
+        where = np.flatnonzero(self.problem.used)[rows]
+        more = {} if self.weights is None else {"sample_weight": self.weights[rows]}
+        return float(self.scorer(model, take(self.table, where), self.labels[where], **more))
+
+
+class Comparison:
+    """The comparison of alphas and refits on one graph.
+
+    Parameters
+    ----------
+    estimator : CrossValidatedEstimator
+        For its parameters.
+    problem : TrainingProblem
+        The rows, with the graph.
+    settings : SearchSettings
+        How to search.
+    table, labels
+        X and y as the user passed them.
+    """
+
+    def __init__(
+        self,
+        estimator: CrossValidatedEstimator,
+        problem: TrainingProblem,
+        settings: SearchSettings,
+        table: Any,
+        labels: NDArray[Any],
+    ) -> None:
+        self.problem = problem
+        self.folds: list[Fold] = []
+        self.lams = path_lams(problem, estimator.alphas, estimator.n_alphas, estimator.eps)
+        self._estimator = estimator
+        self._settings = replace(settings, certify="none")
+        self._score = _make_score(estimator, problem, table, labels)
+
+    def check(self, splits: list[Fold]) -> None:
+        """Raise for a refit that is not possible, and for folds that cannot be fitted."""
+        if self._estimator.refit != "auto":
+            self._estimator._check_refit(self._estimator.refit, self.problem)
+        self.folds = _used_folds(self.problem, splits)
+
+    def run(self) -> tuple[CrossValidation, LambdaPath]:
+        """Score all alphas and refits, and solve the path on all rows."""
+        estimator = self._estimator
+        auto = estimator.refit == "auto"
+        with estimator._path_progress(len(self.lams)) as progress:
+            return cross_validate(
+                self.problem,
+                self.lams,
+                self._settings,
+                self.folds,
+                comparable_refits(self.problem) if auto else [estimator.refit],
+                self._score,
+                until_turned=estimator.alphas is None and estimator.eps is None,
+                n_jobs=estimator.n_jobs,
+                callback=progress,
+            )
+
+    def is_promising(self, known: CrossValidation) -> bool:
+        """Return whether this graph is clearly better than a known one on the first fold."""
+        return is_promising(
+            self.problem, self.lams, self._settings, self.folds[0], self._score, known
+        )
+
+
+def least_error(results: CrossValidation) -> float:
+    """Return the error of the best pair of alpha and refit."""
+    return error_of(float(np.max(results.means)))
+
+
+def _make_score(
+    estimator: CrossValidatedEstimator, problem: TrainingProblem, table: Any, labels: NDArray[Any]
+) -> ModelScore:
+    """Return the score that the user asked for, minus the mean loss by default."""
+    if estimator.scoring is None:
+        return LossScore(problem)
+    scorer = check_scoring(estimator, scoring=estimator.scoring)
+    weights = problem.engine.row_weights if _asks_for_weights(scorer) else None
+    return ScorerScore(estimator, problem, scorer, table, labels, weights)
+
+
+def _asks_for_weights(scorer: Any) -> bool:
+    """Return whether a scorer requests sample weights (``set_score_request``)."""
+    if not hasattr(scorer, "get_metadata_routing"):
+        return False
+    return scorer.get_metadata_routing().score.requests.get("sample_weight") is True
+
+
+def _used_folds(problem: TrainingProblem, folds: list[Fold]) -> list[Fold]:
+    """Check the folds, and convert row numbers to positions among the rows of positive weight.
+
+    Rows of weight zero are dropped.
+    """
+    position = np.full(len(problem.used), -1, dtype=np.intp)
+    position[problem.used] = np.arange(int(np.sum(problem.used)))
+    kept = []
+    for k, fold in enumerate(folds):
+        try:
+            train, test = (position[np.asarray(rows)] for rows in fold)
+        except (IndexError, TypeError, ValueError):
+            raise ValueError(
+                f"Fold {k} of cv must be a pair (train, test) of row numbers from 0 to "
+                f"{len(position) - 1} or of boolean masks."
+            ) from None
+        kept.append((train[train >= 0], test[test >= 0]))
+    check_folds(problem, kept)
+    return kept

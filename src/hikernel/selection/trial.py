@@ -1,0 +1,66 @@
+"""A trial of a richer graph on one fold, before a whole cross-validation is spent on it.
+
+On smooth data, steps raise the error of a fold by 2 to 15 %, and the trial is all they cost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from hikernel.engines.machine import is_late
+from hikernel.search import SearchSettings
+from hikernel.selection.folds import Fold, FoldPath, ModelScore, all_turned
+from hikernel.selection.scores import CrossValidation, error_of
+from hikernel.selection.training import TrainingProblem
+
+__all__ = ["is_promising"]
+
+_GAIN = 0.03
+"""Share by which the error on the fold must fall."""
+_MOST_WORK = 3.0
+"""Work of the trial (``search.effort``), relative to that of the known graph on one fold."""
+
+
+def is_promising(
+    problem: TrainingProblem,
+    lams: Sequence[float],
+    settings: SearchSettings,
+    fold: Fold,
+    score: ModelScore,
+    known: CrossValidation,
+) -> bool:
+    """Return whether the error on the first fold falls by 3 % or more with another graph.
+
+    The least error over all lambdas and refits is compared with that of the cross-validation of the
+    known graph. The path of the trial ends when its error has turned, as in a cross-validation, or
+    after three times the work that one fold of the known graph took.
+
+    Parameters
+    ----------
+    problem : TrainingProblem
+        The rows with the richer graph.
+    lams : sequence of float
+        Its values of lambda, decreasing.
+    settings : SearchSettings
+        How to search.
+    fold : (train, test)
+        The first fold of ``known``.
+    score : callable
+        Scores a fitted model on rows.
+    known : CrossValidation
+        The scores of the known graph.
+    """
+    path = FoldPath(fold, known.refits, score)
+    most = _MOST_WORK * known.work / (1.0 + known.scores.shape[2])
+    for lam in lams:
+        if is_late() or path.work > most:
+            break
+        path.advance(problem, settings, [lam])
+        if path.end is not None or all_turned([path]):
+            break
+    if not path.scores or np.all(np.isnan(path.scores)):
+        return False
+    before = error_of(float(np.nanmax(known.scores[:, :, 0])))
+    return error_of(float(np.nanmax(path.scores))) <= (1.0 - _GAIN) * before

@@ -1,0 +1,156 @@
+"""Steps beside smooth functions: found where functions jump, left out where they do not."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hikernel import HKLClassifier, HKLRegressor, HKLRegressorCV, load
+from hikernel.bases import Branches, OrthonormalPolynomial, Steps
+from hikernel.selection import is_promising, trial
+
+
+def calls(n=400, seed=0):
+    """A jump, a product of a jump and a category, and a line."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {
+            "carat": rng.gamma(2.0, 0.4, n).round(2),
+            "calls": rng.integers(0, 8, n),
+            "plan": rng.choice(["yes", "no", "maybe"], n),
+        }
+    )
+    f = 2.0 * (X["carat"] > 1) + 1.5 * ((X["calls"] > 3) & (X["plan"] == "yes")) + 0.3 * X["carat"]
+    return X, f, f + 0.1 * rng.standard_normal(n)
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, _, y = calls()
+    return HKLRegressor(basis="auto+steps").fit(X, y)
+
+
+def test_jumps_are_found_named_and_proven(fitted):
+    terms = fitted.terms_.set_index("term")
+    assert fitted.certificate_.certified
+    assert terms.loc["calls > 3 * plan", "share"] > 0.05
+    assert terms.loc["calls > 3 * plan", "degree"] == 2
+    assert terms.loc["carat > 0.37|0.99", "share"] > 0.3
+    assert set(fitted.effects_["effect"]) >= {"carat", "calls", "plan", "calls * plan"}
+    assert fitted.bases_["basis"].tolist() == ["branches", "branches", "categorical"]
+    assert "and steps" in fitted.bases_["why"][0]
+
+
+def test_steps_beat_smooth_functions_where_the_truth_jumps(fitted):
+    X, f, _ = calls(seed=1)
+    smooth = HKLRegressor().fit(*calls()[::2])
+    error = np.mean((fitted.predict(X) - f) ** 2)
+    assert error < 0.5 * np.mean((smooth.predict(X) - f) ** 2)
+
+
+def test_a_formula_collects_the_steps_of_a_variable(fitted):
+    X, _, _ = calls(seed=2)
+    text = fitted.formula(digits=6)
+    assert "s(carat)" in text
+    line = next(line for line in text.splitlines() if line.startswith("  s(carat): "))
+    assert " up to 0.99, " in line
+    assert line.endswith(" above")
+    assert "h2(plan)*u1(calls)" in text
+    assert "u1(calls): " in text
+    assert "the term calls > 1|5 * plan, 4 columns" in text
+    # The pieces of s(carat) are the sum of its step terms.
+    nodes = [node for node in fitted.nodes_ if len(node) == 1 and node[0][0] == 0]
+    steps = [n for n in nodes if n[0][1] > 4]
+    names = fitted._design.terms(steps)["term"]
+    effects = fitted.effects(X)[names].sum(axis=1)
+    pieces = [part.split(" up to ") for part in line.split(": ")[1].split(", ")]
+    ends = [float(end) for _, end in pieces[:-1]]
+    values = [float(value) for value, _ in pieces[:-1]] + [float(pieces[-1][0].split()[0])]
+    written = np.array(values)[np.searchsorted(ends, X["carat"])]
+    np.testing.assert_allclose(written, effects, atol=1e-5)
+
+
+def test_files_keep_steps(fitted, tmp_path):
+    X, _, _ = calls(seed=3)
+    fitted.save(tmp_path / "model.hik")
+    again = load(tmp_path / "model.hik")
+    np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
+    assert again.graph_ == fitted.graph_
+    assert again.formula() == fitted.formula()
+
+
+def test_bases_with_steps_by_name_and_column():
+    X, _, y = calls(150)
+    only = HKLRegressor(1e-3, basis="steps").fit(X, y)
+    assert only.bases_["basis"].tolist() == ["steps", "steps", "categorical"]
+    some = HKLRegressor(1e-3, basis={"calls": "auto+steps", "plan": "auto+steps"}).fit(X, y)
+    assert some.bases_["basis"].tolist() == ["asinh", "branches", "categorical"]
+    given = HKLRegressor(1e-3, basis=Branches((OrthonormalPolynomial(2), Steps(2)))).fit(X, y)
+    assert given.bases_["levels"].tolist() == [4, 4, 1]
+
+
+def test_columns_of_two_values_have_no_steps():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (60, 3)).astype(float)
+    model = HKLRegressor(1e-3, basis="auto+steps").fit(X, X[:, 0] + X[:, 1] * X[:, 2])
+    assert model.bases_["basis"].tolist() == ["rank"] * 3
+
+
+def test_missing_values_have_no_steps():
+    X, _, y = calls()
+    X.loc[::7, "carat"] = np.nan
+    model = HKLRegressor(1e-4, basis="auto+steps").fit(X, y)
+    assert ", and 0 where carat is missing" in model.formula()
+    assert np.all(np.isfinite(model.predict(X)))
+
+
+def test_classes_with_steps():
+    X, f, _ = calls()
+    model = HKLClassifier(basis="auto+steps").fit(X, f > 1.0)
+    assert model.score(X, f > 1.0) > 0.97
+
+
+@pytest.mark.slow
+def test_cross_validation_tries_steps_and_takes_them_where_they_pay():
+    X, _, y = calls()
+    model = HKLRegressorCV().fit(X, y)
+    assert model.bases_["basis"].tolist()[:2] == ["branches", "branches"]
+    test, truth, _ = calls(seed=5)
+    without = HKLRegressorCV(basis={}).fit(X, y)
+    assert "branches" not in set(without.bases_["basis"])
+    errors = [np.mean((m.predict(test) - truth) ** 2) for m in (model, without)]
+    assert errors[0] < 0.5 * errors[1]
+
+
+@pytest.mark.slow
+def test_cross_validation_leaves_steps_out_of_smooth_models():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (300, 4))
+    y = X[:, 0] ** 2 + X[:, 1] * X[:, 2] + 0.1 * rng.standard_normal(300)
+    model = HKLRegressorCV().fit(X, y)
+    plain = HKLRegressorCV(basis={}).fit(X, y)
+    assert "branches" not in set(model.bases_["basis"])
+    np.testing.assert_array_equal(model.coef_, plain.coef_)
+    assert model.alpha_ == plain.alpha_
+
+
+def test_a_trial_is_limited_by_work(monkeypatch):
+    X, _, y = calls(200)
+    seen = []
+    path = trial.FoldPath.advance
+
+    def counted(self, problem, settings, lams):
+        path(self, problem, settings, lams)
+        seen.append(self.work)
+
+    monkeypatch.setattr(trial.FoldPath, "advance", counted)
+    monkeypatch.setattr(trial, "_MOST_WORK", 0.0)
+    verdicts = []
+    monkeypatch.setattr(
+        "hikernel.estimators.comparison.is_promising",
+        lambda *args: seen.clear() or verdicts.append(is_promising(*args)) or verdicts[-1],
+    )
+    HKLRegressorCV(certify="none").fit(X, y)
+    assert len(seen) == 1
+    assert verdicts == [False]
