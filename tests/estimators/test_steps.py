@@ -6,8 +6,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hikernel import HKLClassifier, HKLRegressor, HKLRegressorCV, load
+from hikernel import (
+    HKLClassifier,
+    HKLRegressor,
+    HKLRegressorCV,
+    load,
+    stability_selection,
+)
 from hikernel.bases import Branches, OrthonormalPolynomial, Steps
+from hikernel.consistency import diagnose
 from hikernel.selection import is_promising, trial
 
 
@@ -154,3 +161,28 @@ def test_a_trial_is_limited_by_work(monkeypatch):
     HKLRegressorCV(certify="none").fit(X, y)
     assert len(seen) == 1
     assert verdicts == [False]
+
+
+def test_stability_counts_steps_without_their_cuts():
+    X, _, y = calls()
+    found = stability_selection(HKLRegressor(1e-3, basis="auto+steps"), X, y, n_subsamples=4)
+    terms = found.terms.set_index("term")
+    assert terms.loc["steps(calls) * plan", "frequency"] == 1.0
+    assert terms.loc["steps^2(carat)", "degree"] == 2
+    assert not any(">" in term for term in terms.index)
+
+
+def test_diagnosis_of_a_model_with_steps():
+    X, _, y = calls()
+    model = HKLRegressor(3e-3, basis="auto+steps", refit="ridge", degree=2).fit(X, y)
+    report = diagnose(model, X, max_order=1, max_degree=2)
+    assert report.n_graph == model.graph_.n_vertices
+    assert report.n_nodes >= 1 + 2 * 4 + 1  # each number has two levels in two branches
+
+
+def test_the_decomposition_of_a_model_with_steps():
+    X, _, _ = calls()
+    model = HKLRegressor(1e-3, basis="auto+steps").fit(*calls()[::2])
+    anova = model.anova(X)
+    total = anova.variables_frame()
+    assert set(total["variable"]) >= {"carat", "calls", "plan"}

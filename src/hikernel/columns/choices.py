@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,7 +25,17 @@ from hikernel.checks import outside_level
 from hikernel.columns.table import ColumnTable
 from hikernel.engines.protocol import FloatArray
 
-__all__ = ["AUTO", "WITH_STEPS", "BasisChoice", "choose_bases", "warn_of_lost_columns"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "AUTO",
+    "WITH_STEPS",
+    "BasisChoice",
+    "bases_frame",
+    "choose_bases",
+    "warn_of_lost_columns",
+]
 
 _MOST_CATEGORIES = 100
 """Largest number of categories accepted unless the user names the column in ``basis``."""
@@ -246,3 +256,27 @@ def warn_of_lost_columns(
                 UserWarning,
                 stacklevel=outside_level(),
             )
+
+
+def bases_frame(
+    table: ColumnTable, bases: Sequence[FittedBasis], notes: Sequence[tuple[str, str]]
+) -> pd.DataFrame:
+    """Return one row per column of the matrix: column, kind, basis, levels, why.
+
+    ``notes`` has the name of the basis of each column, and the reason for the choice.
+    """
+    import pandas as pd
+
+    levels = [basis.max_level for basis in bases]
+    return pd.DataFrame(
+        {
+            "column": list(table.names),
+            "kind": list(table.kinds),
+            "basis": [name for name, _ in notes],
+            "levels": levels,
+            "why": [
+                why if level else "constant: left out"
+                for (_, why), level in zip(notes, levels, strict=True)
+            ],
+        }
+    )

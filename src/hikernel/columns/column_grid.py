@@ -20,6 +20,7 @@ from hikernel.columns.choices import (
     AUTO,
     WITH_STEPS,
     BasisChoice,
+    bases_frame,
     choose_bases,
     warn_of_lost_columns,
 )
@@ -39,7 +40,7 @@ from hikernel.graphs import (
 )
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 __all__ = ["ColumnDesign", "ColumnGrid"]
 
@@ -344,6 +345,17 @@ class ColumnDesign(Design):
         levels = {m: list(range(1, bases[m].branch(1)[0].max_level + 1)) for m in variables}
         return RicherDesign(design, engine, grid, self.source.degree + _MORE_LEVELS, levels)
 
+    def for_any_rows(self, node: Node) -> Node:
+        """Return a node with the numbers of levels within their branch, negative beyond the first.
+
+        How many levels a branch has depends on the rows.
+        """
+        out = []
+        for m, level in node:
+            basis, own = self.bases[m].branch(level)
+            out.append((m, own if basis is self.bases[m].branch(1)[0] else -own))
+        return tuple(out)
+
     def with_steps(self) -> ColumnGrid | None:
         """Return the columns with steps beside their smooth functions; None if bases are given."""
         source = self.source
@@ -361,30 +373,12 @@ class ColumnDesign(Design):
         """Return the attributes of a fitted estimator that describe the columns."""
         found: dict[str, Any] = {
             "columns_": self.table,
-            "bases_": self._bases_frame(),
+            "bases_": bases_frame(self.table, self.bases, self.notes),
             "n_features_in_": self.table.n_features_in,
         }
         if self.table.feature_names_in is not None:
             found["feature_names_in_"] = np.array(self.table.feature_names_in, dtype=object)
         return found
-
-    def _bases_frame(self) -> pd.DataFrame:
-        """Return one row per column of the matrix: column, kind, basis, levels, why."""
-        import pandas as pd
-
-        levels = [basis.max_level for basis in self.bases]
-        return pd.DataFrame(
-            {
-                "column": list(self.names),
-                "kind": list(self.table.kinds),
-                "basis": [name for name, _ in self.notes],
-                "levels": levels,
-                "why": [
-                    why if level else "constant: left out"
-                    for (_, why), level in zip(self.notes, levels, strict=True)
-                ],
-            }
-        )
 
 
 def _highest_levels(nodes: Sequence[Node]) -> dict[int, int]:

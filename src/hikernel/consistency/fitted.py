@@ -18,7 +18,7 @@ from hikernel.checks import check_integer, check_optional_integer
 from hikernel.consistency.plugin import estimate_conditions
 from hikernel.consistency.report import ConsistencyReport
 from hikernel.engines.protocol import FloatArray, Node, Vertex
-from hikernel.graphs import Dag, Design, Grid, node_degree, node_order
+from hikernel.graphs import Dag, Design, Grid, node_order
 from hikernel.losses import Loss, SquaredError
 from hikernel.selection import TermModel
 
@@ -196,10 +196,10 @@ def _terms_to_look_at(
                 f"There are more than max_nodes={max_nodes} terms up to max_order={max_order} and "
                 f"max_degree={max_degree}; lower one of these, or raise max_nodes."
             )
-        if max_degree is not None and node_degree(node) == max_degree:
+        if max_degree is not None and graph.degree(node) == max_degree:
             continue
         for child in graph.children(node):
             if child not in seen and (max_order is None or node_order(child) <= max_order):
                 seen.add(child)
                 wanted.append(child)
-    return sorted(found, key=lambda node: (node_degree(node), node))
+    return sorted(found, key=lambda node: (graph.degree(node), node))

@@ -22,7 +22,7 @@ from hikernel.estimators.estimator import (
     OneAlphaEstimator,
     TrainingData,
 )
-from hikernel.graphs import node_name, unambiguous
+from hikernel.graphs import unambiguous
 from hikernel.search import SearchSettings
 
 if TYPE_CHECKING:
@@ -251,10 +251,17 @@ def _fit(
     terms: set[Node] = set()
     for alpha in alphas:
         model = problem.solve(alpha, settings)
-        terms.update(node for node in model.kept().nodes if node)
+        kept = model.kept().nodes
+        terms.update(problem.design.for_any_rows(node) for node in kept if node)
         estimator._warn(model)
         estimator._warn_of_outliers(problem, model)
     return frozenset(terms)
+
+
+def _level_name(name: str, level: int) -> str:
+    """Return the name of a level; that of steps has no cuts, which differ between subsamples."""
+    power = "" if abs(level) == 1 else f"^{abs(level)}"
+    return f"{name}{power}" if level > 0 else f"steps{power}({name})"
 
 
 def _summary(
@@ -270,8 +277,10 @@ def _summary(
     n = len(found)
     counts = Counter(term for terms in found for term in terms)
     labels = unambiguous(names)
-    words = {term: node_name(term, labels) for term in counts}
-    shapes = {term: (len(term), sum(level for _, level in term)) for term in counts}
+    words = {
+        term: " * ".join(_level_name(labels[m], level) for m, level in term) for term in counts
+    }
+    shapes = {term: (len(term), sum(abs(level) for _, level in term)) for term in counts}
     ordered = sorted(counts, key=lambda term: (-counts[term], shapes[term][::-1], words[term]))
     frequency = np.array([counts[term] / n for term in ordered], dtype=float)
     hits = Counter(m for terms in found for m in {m for term in terms for m, _ in term})

@@ -185,6 +185,10 @@ class Design(ABC):
         """Return a design with more levels for some variables; None if there is no such design."""
         return None
 
+    def for_any_rows(self, node: Vertex) -> Vertex:
+        """Return a node in a form that means the same in designs fitted to other rows."""
+        return node
+
     def with_steps(self) -> GraphSource | None:
         """Return the source of the graph with steps beside its smooth functions, if it has any."""
         return None
