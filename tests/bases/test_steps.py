@@ -97,19 +97,37 @@ def test_levels_above_a_level_are_dropped():
             np.testing.assert_array_equal(one, other)
 
 
+def test_weights_that_differ_by_any_factor():
+    fitted = Steps(3).fit([1.0, 2.0, 3.0, 4.0], [1e-300, 1.0, 1.0, 1e-300])
+    assert fitted.cuts.tolist() == [2.0]
+    assert np.all(np.isfinite(fitted.heights))
+    light = Steps(3).fit([1.0, 2.0, 3.0], [1e-8, 1.0, 1.0])  # lost in a difference of sums
+    assert light.cuts.tolist() == [1.0, 2.0]
+    assert Steps(3).fit([1.0, 2.0], [1.0, 1e-20]).widths == (1,)
+
+
+def test_cuts_keep_their_digits():
+    x = 20150000.0 + 3.0 * np.arange(4)
+    fitted = Steps(2).fit(x)
+    assert fitted.level_name(2, "day") == "day > 20150000|20150008"
+
+
 def test_what_branches_refuse():
-    with pytest.raises(ValueError, match="tuple of bases"):
-        Branches(())
-    with pytest.raises(ValueError, match="tuple of bases"):
-        Branches([OrthonormalPolynomial(2)])
-    with pytest.raises(ValueError, match="other than Branches"):
-        Branches((Branches((Steps(),)),))
-    with pytest.raises(ValueError, match="other than Branches"):
-        Branches(("steps",))
+    both = (OrthonormalPolynomial(2), Steps(2))
+    for wrong in (
+        (),
+        [*both],
+        both[::-1],
+        (Branches(both), Steps(2)),
+        ("rank", Steps(2)),
+        both[:1],
+    ):
+        with pytest.raises(ValueError, match="a basis and its steps"):
+            Branches(wrong)
     with pytest.raises(ValueError, match="constant level 0"):
         Branches((Gaussian(2), Steps(2))).fit(np.arange(9.0))
     with pytest.raises(IndexError, match="no such level"):
-        Branches((Steps(1),)).fit(np.arange(9.0)).branch(2)
+        Branches(both).fit(np.arange(9.0)).branch(5)
 
 
 def test_fitted_steps_refuse_arrays_that_do_not_fit():

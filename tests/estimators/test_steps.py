@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from hikernel import (
     HKLClassifier,
+    HKLClassifierCV,
     HKLRegressor,
     HKLRegressorCV,
     load,
@@ -15,7 +18,11 @@ from hikernel import (
 )
 from hikernel.bases import Branches, OrthonormalPolynomial, Steps
 from hikernel.consistency import diagnose
+from hikernel.errors import MemoryPlanError
+from hikernel.estimators import comparison
 from hikernel.selection import is_promising, trial
+
+QUICK = {"n_alphas": 8, "cv": 3, "eps": 1e-3}
 
 
 def calls(n=400, seed=0):
@@ -45,7 +52,7 @@ def test_jumps_are_found_named_and_proven(fitted):
     assert terms.loc["calls > 3 * plan", "degree"] == 2
     assert terms.loc["carat > 0.37|0.99", "share"] > 0.3
     assert set(fitted.effects_["effect"]) >= {"carat", "calls", "plan", "calls * plan"}
-    assert fitted.bases_["basis"].tolist() == ["branches", "branches", "categorical"]
+    assert fitted.bases_["basis"].tolist() == ["asinh+steps", "orthonormal+steps", "categorical"]
     assert "and steps" in fitted.bases_["why"][0]
 
 
@@ -92,7 +99,7 @@ def test_bases_with_steps_by_name_and_column():
     only = HKLRegressor(1e-3, basis="steps").fit(X, y)
     assert only.bases_["basis"].tolist() == ["steps", "steps", "categorical"]
     some = HKLRegressor(1e-3, basis={"calls": "auto+steps", "plan": "auto+steps"}).fit(X, y)
-    assert some.bases_["basis"].tolist() == ["asinh", "branches", "categorical"]
+    assert some.bases_["basis"].tolist() == ["asinh", "orthonormal+steps", "categorical"]
     given = HKLRegressor(1e-3, basis=Branches((OrthonormalPolynomial(2), Steps(2)))).fit(X, y)
     assert given.bases_["levels"].tolist() == [4, 4, 1]
 
@@ -122,10 +129,10 @@ def test_classes_with_steps():
 def test_cross_validation_tries_steps_and_takes_them_where_they_pay():
     X, _, y = calls()
     model = HKLRegressorCV().fit(X, y)
-    assert model.bases_["basis"].tolist()[:2] == ["branches", "branches"]
+    assert model.bases_["basis"].tolist()[:2] == ["asinh+steps", "orthonormal+steps"]
     test, truth, _ = calls(seed=5)
     without = HKLRegressorCV(basis={}).fit(X, y)
-    assert "branches" not in set(without.bases_["basis"])
+    assert without.bases_["basis"].tolist()[:2] == ["asinh", "orthonormal"]
     errors = [np.mean((m.predict(test) - truth) ** 2) for m in (model, without)]
     assert errors[0] < 0.5 * errors[1]
 
@@ -137,7 +144,7 @@ def test_cross_validation_leaves_steps_out_of_smooth_models():
     y = X[:, 0] ** 2 + X[:, 1] * X[:, 2] + 0.1 * rng.standard_normal(300)
     model = HKLRegressorCV().fit(X, y)
     plain = HKLRegressorCV(basis={}).fit(X, y)
-    assert "branches" not in set(model.bases_["basis"])
+    assert set(model.bases_["basis"]) == {"orthonormal"}
     np.testing.assert_array_equal(model.coef_, plain.coef_)
     assert model.alpha_ == plain.alpha_
 
@@ -184,5 +191,78 @@ def test_the_decomposition_of_a_model_with_steps():
     X, _, _ = calls()
     model = HKLRegressor(1e-3, basis="auto+steps").fit(*calls()[::2])
     anova = model.anova(X)
-    total = anova.variables_frame()
-    assert set(total["variable"]) >= {"carat", "calls", "plan"}
+    assert set(anova.variables_frame()["variable"]) >= {"carat", "calls", "plan"}
+    parts = anova.effects(X)
+    np.testing.assert_allclose(anova.mean + parts.sum(axis=1), model.predict(X), atol=1e-9)
+
+
+@pytest.mark.parametrize("refit", ["ridge", "sparse", "variables"])
+@pytest.mark.parametrize("basis", ["auto", "auto+steps"])
+def test_files_keep_every_refit(refit, basis, tmp_path):
+    X, _, y = calls(200)
+    model = HKLRegressor(1e-3, basis=basis, refit=refit).fit(X, y)
+    model.save(tmp_path / "model.hik")
+    again = load(tmp_path / "model.hik")
+    pd.testing.assert_frame_equal(again.terms_, model.terms_)
+    pd.testing.assert_frame_equal(again.effects_, model.effects_)
+    pd.testing.assert_frame_equal(again.effects(X), model.effects(X))
+    assert again.formula() == model.formula()
+
+
+def test_the_names_of_effects_are_quoted_like_those_of_terms():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(100, 2)), columns=["age", "age^2"])
+    model = HKLRegressor(0.1, degree=1).fit(X, X["age^2"])
+    assert model.effects_["effect"].tolist() == model.terms_["term"].tolist() == ["'age^2'"]
+
+
+def test_very_unequal_weights():
+    rng = np.random.default_rng(0)
+    x = np.r_[rng.integers(0, 4, 140), rng.integers(4, 8, 10)].astype(float)[:, None]
+    weights = np.where(x[:, 0] > 3, 1e-16, 1.0)
+    model = HKLRegressorCV(certify="none", **QUICK).fit(x, x[:, 0], sample_weight=weights)
+    assert np.all(np.isfinite(model.predict(x)))
+
+
+def payoff(model, X, y):
+    """A score above one, and the larger the better."""
+    return 1.0 / np.mean((model.predict(X) - y) ** 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [1, 2])
+def test_scores_above_one_do_not_turn_the_comparison_round(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, (80, 6))
+    y = X[:, 0] + X[:, 1] * X[:, 2] + 0.02 * rng.standard_normal(80)
+    settings = {"scoring": payoff, "cv": 3, "n_alphas": 12, "certify": "none"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the last alpha may be the best of so few
+        model = HKLRegressorCV(**settings).fit(X, y)
+        plain = HKLRegressorCV(basis={}, **settings).fit(X, y)
+    assert model.best_score_ >= plain.best_score_
+
+
+def test_a_perfect_score_needs_no_steps():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, (90, 2))
+    X[:, 0] += np.sign(X[:, 0])
+    model = HKLClassifierCV(scoring="accuracy", certify="none", **QUICK).fit(X, X[:, 0] > 0)
+    assert set(model.bases_["basis"]) == {"orthonormal"}
+
+
+def test_no_memory_for_a_trial_is_no_error(monkeypatch):
+    X, _, y = calls(200)
+    honest = comparison.CrossValidatedEstimator._training_problem
+    asked = []
+
+    def short(self, data, settings):
+        asked.append(data.source.basis)
+        if data.source.basis == "auto+steps":
+            raise MemoryPlanError("too much")
+        return honest(self, data, settings)
+
+    monkeypatch.setattr(comparison.CrossValidatedEstimator, "_training_problem", short)
+    model = HKLRegressorCV(certify="none", **QUICK).fit(X, y)
+    assert asked == ["auto", "auto+steps"]
+    assert "steps" not in "".join(model.bases_["basis"])

@@ -383,7 +383,7 @@ def test_the_key_of_the_refit_on_variables_tells_its_terms():
     reused = 0
     for model in models:
         nodes = refit("variables", problem, model).model.nodes
-        key = variables_key(model)
+        key = variables_key(model, problem.design)
         reused += key in found
         assert found.setdefault(key, nodes) == nodes
     assert reused > 2

@@ -114,6 +114,14 @@ class FittedBasis(ABC):
         """Parent of each level j >= 1 in the tree of levels: here level j - 1, a chain."""
         return tuple(range(self.max_level))
 
+    def depth(self, level: int) -> int:
+        """Return the number of steps from level 0 to a level in the tree of levels."""
+        steps = 0
+        while level > 0:
+            level = self.parents[level - 1]
+            steps += 1
+        return steps
+
     @property
     def exponents(self) -> tuple[float, ...]:
         """Powers of the weight base in the weights of the levels: here the levels themselves."""

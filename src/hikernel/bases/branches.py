@@ -1,4 +1,4 @@
-"""Several bases of one column side by side, as branches of one tree of levels."""
+"""Smooth functions of a column and steps side by side, as branches of one tree of levels."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from hikernel.bases.basis import Basis, FittedBasis
 from hikernel.bases.column import Column, Standardizer
+from hikernel.bases.steps import Steps
 from hikernel.engines.protocol import FloatArray
 
 __all__ = ["Branches", "FittedBranches"]
@@ -17,15 +18,15 @@ __all__ = ["Branches", "FittedBranches"]
 
 @dataclass(frozen=True)
 class Branches(Basis):
-    """The levels of several bases, all below one constant level 0.
+    """The levels of two bases, both below one constant level 0.
 
     A term uses one level of each of its variables, so it is smooth in a variable or steps in it;
     the model may have both kinds of terms. The levels of the first basis come first.
 
     Parameters
     ----------
-    bases : tuple of Basis
-        At least one; level 0 of each must be constant.
+    bases : tuple of (Basis, Steps)
+        Smooth functions or categories with a constant level 0, and steps.
 
     Examples
     --------
@@ -40,14 +41,14 @@ class Branches(Basis):
     bases: tuple[Basis, ...]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.bases, tuple) or not self.bases:
+        pair = self.bases if isinstance(self.bases, tuple) and len(self.bases) == 2 else (None,) * 2
+        first, second = pair
+        smooth = isinstance(first, Basis) and not isinstance(first, (Branches, Steps))
+        if not (smooth and isinstance(second, Steps)):
             raise ValueError(
-                f"bases must be a tuple of bases such as (OrthonormalPolynomial(4), Steps(4)), "
-                f"got {self.bases!r}."
+                "bases must be a tuple of a basis and its steps, such as "
+                f"(OrthonormalPolynomial(4), Steps(4)), got {self.bases!r}."
             )
-        for basis in self.bases:
-            if not isinstance(basis, Basis) or isinstance(basis, Branches):
-                raise ValueError(f"bases must hold bases other than Branches, got {basis!r}.")
 
     def _fit(self, column: Column, scaler: Standardizer) -> FittedBranches:
         fitted = tuple(basis.fit_column(column) for basis in self.bases)

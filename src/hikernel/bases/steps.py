@@ -17,6 +17,8 @@ from hikernel.engines.protocol import FloatArray
 __all__ = ["FittedSteps", "Steps"]
 
 _TIE = 1e-9
+_LIGHTEST = 1e-9
+"""Least weight of one side of a cut, relative to the other."""
 _SHOWN_CUTS = 4
 """Largest number of cuts in the name of a level."""
 
@@ -65,26 +67,25 @@ class Steps(Basis):
         check_integer("degree", self.degree, 1)
 
     def _fit(self, column: Column, scaler: Standardizer) -> FittedSteps:
-        values = column.values
-        edges = np.concatenate([[0.0], np.cumsum(column.weights)])
-        levels: list[list[tuple[int, int, int]]] = []  # (start, cut, stop) of every part
+        values, weights = column.values, column.weights
+        levels: list[list[_Half]] = []
         parts = [(0, len(values))]
         for _ in range(self.degree):
-            halves = [_halved(part, edges) for part in parts if part[1] - part[0] > 1]
+            halves = [half for half in (_halved(weights, *part) for part in parts) if half]
             if not halves:
                 break
             levels.append(halves)
-            parts = [half for a, cut, b in halves for half in ((a, cut), (cut, b))]
-        places = sorted(cut for halves in levels for _, cut, _ in halves)
+            parts = [part for half in halves for part in half.parts]
+        places = sorted(half.cut for halves in levels for half in halves)
         piece = {k: i for i, k in enumerate([0, *places, len(values)])}
         heights = np.zeros((len(places) + 1, len(places)))
         widths = [len(halves) for halves in levels]
-        functions = [(part, len(halves)) for halves in levels for part in halves]
-        for k, ((start, cut, stop), width) in enumerate(functions):
-            left, right = edges[cut] - edges[start], edges[stop] - edges[cut]
-            scale = 1.0 / math.sqrt(width * (left + right))
-            heights[piece[start] : piece[cut], k] = -scale * math.sqrt(right / left)
-            heights[piece[cut] : piece[stop], k] = scale * math.sqrt(left / right)
+        functions = [(half, len(halves)) for halves in levels for half in halves]
+        for k, (half, width) in enumerate(functions):
+            scale = 1.0 / math.sqrt(width * (half.left + half.right))
+            low, high = math.sqrt(half.right / half.left), math.sqrt(half.left / half.right)
+            heights[piece[half.start] : piece[half.cut], k] = -scale * low
+            heights[piece[half.cut] : piece[half.stop], k] = scale * high
         cuts = np.array([short_number(float(values[k - 1]), float(values[k])) for k in places])
         bulk = np.array([values[0], values[-1]])
         return FittedSteps(scaler, True, cuts, heights, np.array(widths, dtype=np.int64), bulk)
@@ -147,7 +148,7 @@ class FittedSteps(FittedBasis):
 
     def level_name(self, level: int, name: str) -> str:
         """Return the name of a level with its cuts, such as "age > 30|50"; the outer of many."""
-        cuts = [f"{cut:g}" for cut in self.cuts_of(level)]
+        cuts = [written(cut) for cut in self.cuts_of(level)]
         shown = cuts if len(cuts) <= _SHOWN_CUTS else [cuts[0], "..", cuts[-1]]
         return f"{name} > {'|'.join(shown)}"
 
@@ -158,16 +159,51 @@ class FittedSteps(FittedBasis):
 
     def _levels(self, z: FloatArray) -> list[FloatArray]:
         rows = self.heights[np.searchsorted(self.cuts, z, side="left")]
-        return [np.ones((z.size, 1)), *np.split(rows, np.cumsum(self.columns)[:-1], axis=1)]
+        ends = np.cumsum(self.columns)
+        blocks = [rows[:, e - w : e] for e, w in zip(ends, self.columns, strict=True)]
+        return [np.ones((z.size, 1)), *blocks]
 
 
-def _halved(part: tuple[int, int], edges: FloatArray) -> tuple[int, int, int]:
-    """Return (start, cut, stop), where the cut makes the weights of both sides most equal."""
-    start, stop = part
-    away = np.abs(edges[start + 1 : stop] - 0.5 * (edges[start] + edges[stop]))
+@dataclass(frozen=True)
+class _Half:
+    """A part of the distinct values, from ``start`` to ``stop``, that is cut in two at ``cut``."""
+
+    start: int
+    cut: int
+    stop: int
+    left: float
+    right: float
+
+    @property
+    def parts(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """The two sides."""
+        return (self.start, self.cut), (self.cut, self.stop)
+
+
+def _halved(weights: FloatArray, start: int, stop: int) -> _Half | None:
+    """Return the cut that makes the weights of both sides most equal; None if there is none.
+
+    The lighter side must have a share of at least 1e-9, so that all levels are finite.
+    """
+    if stop - start < 2:
+        return None
+    left = np.cumsum(weights[start:stop])
+    away = np.abs(left[:-1] / left[-1] - 0.5)
     # Of two cuts that are equally good, but for rounding, the lower one.
-    least = float(np.min(away)) + _TIE * float(edges[stop] - edges[start])
-    return start, start + 1 + int(np.argmax(away <= least)), stop
+    cut = start + 1 + int(np.argmax(away <= float(np.min(away)) + _TIE))
+    sides = float(np.sum(weights[start:cut])), float(np.sum(weights[cut:stop]))
+    if min(sides) < _LIGHTEST * max(1e-300, *sides):
+        return None
+    return _Half(start, cut, stop, *sides)
+
+
+def written(cut: float) -> str:
+    """Return a cut with all its digits, which are few.
+
+    >>> written(3.0), written(20150003.0), written(0.25)
+    ('3', '20150003', '0.25')
+    """
+    return repr(float(cut)).removesuffix(".0")
 
 
 def short_number(low: float, high: float) -> float:

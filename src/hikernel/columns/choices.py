@@ -74,6 +74,13 @@ class BasisChoice:
     why: str
     fixed: bool = False
 
+    @property
+    def name(self) -> str:
+        """The name of the basis; that of branches names them all."""
+        if isinstance(self.basis, Branches):
+            return "+".join(branch.name for branch in self.basis.bases)
+        return self.basis.name
+
     def with_more_levels(self, extra: int) -> Basis:
         """Return the basis with its degree raised by ``extra``, unless it is fixed or has none."""
         degree = getattr(self.basis, "degree", None)

@@ -9,12 +9,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from hikernel.bases import FittedBasis
 from hikernel.bases.categorical import FittedCategorical
+from hikernel.bases.steps import FittedSteps
 from hikernel.checks import check_integer, check_number, check_optional_integer, outside_level
 from hikernel.columns.choices import (
     AUTO,
@@ -37,10 +38,8 @@ from hikernel.graphs import (
     RicherDesign,
     node_order,
     term_names,
+    unambiguous,
 )
-
-if TYPE_CHECKING:
-    pass
 
 __all__ = ["ColumnDesign", "ColumnGrid"]
 
@@ -125,7 +124,7 @@ class ColumnGrid:
                 "every variable. Pass constant_level=True to the basis, or give it by name."
             )
         warn_of_lost_columns(matrix, bases, table.names)
-        notes = tuple((choice.basis.name, choice.why) for choice in choices)
+        notes = tuple((choice.name, choice.why) for choice in choices)
         grid = self._grid(bases, matrix, weights)
         return ColumnDesign(
             table, bases, grid, notes, self.owner, self.engine, self, tuple(choices)
@@ -304,7 +303,7 @@ class ColumnDesign(Design):
         return {
             "term": term_names(nodes, self.names, self._level_name),
             "order": [node_order(node) for node in nodes],
-            "degree": [self.grid.degree(node) for node in nodes],
+            "degree": [sum(self.bases[m].depth(j) for m, j in node) for node in nodes],
         }
 
     def _level_name(self, variable: int, level: int, name: str) -> str:
@@ -346,15 +345,20 @@ class ColumnDesign(Design):
         return RicherDesign(design, engine, grid, self.source.degree + _MORE_LEVELS, levels)
 
     def for_any_rows(self, node: Node) -> Node:
-        """Return a node with the numbers of levels within their branch, negative beyond the first.
+        """Return a node with the numbers of levels within their branch, negative for steps.
 
         How many levels a branch has depends on the rows.
         """
         out = []
         for m, level in node:
             basis, own = self.bases[m].branch(level)
-            out.append((m, own if basis is self.bases[m].branch(1)[0] else -own))
+            out.append((m, -own if isinstance(basis, FittedSteps) else own))
         return tuple(out)
+
+    def effect_name(self, node: Node) -> str:
+        """Return the product of the names of the columns of a node, in quotes where needed."""
+        names = unambiguous(self.names)
+        return " * ".join(names[m] for m, _ in node)
 
     def with_steps(self) -> ColumnGrid | None:
         """Return the columns with steps beside their smooth functions; None if bases are given."""

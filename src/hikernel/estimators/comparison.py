@@ -14,8 +14,9 @@ from sklearn.metrics import check_scoring
 from sklearn.utils.validation import check_random_state
 
 from hikernel.checks import check_choice, outside_level
+from hikernel.engines.machine import is_late
 from hikernel.engines.protocol import FloatArray
-from hikernel.errors import OutOfTime
+from hikernel.errors import MemoryPlanError, OutOfTime
 from hikernel.estimators.estimator import HKLEstimator, TrainingData, check_refit_name
 from hikernel.estimators.path import Path, check_alphas, path_lams
 from hikernel.graphs import take
@@ -30,9 +31,9 @@ from hikernel.selection import (
     check_folds,
     comparable_refits,
     cross_validate,
-    error_of,
     is_promising,
     refit,
+    relative_gain,
     without_proof,
 )
 from hikernel.selection.folds import ModelScore
@@ -94,18 +95,10 @@ class CrossValidatedEstimator(HKLEstimator):
             tried = Comparison(self, self._training_problem(data, settings), settings, X, data.y)
             tried.check(splits)
             results, path = tried.run()
-            work = results.work
-            stepped = self._with_steps(data, settings, tried.problem)
-            if stepped is not None and len(results.lams) > 0:
-                richer = Comparison(self, stepped, settings, X, data.y)
-                richer.check(splits)
-                if richer.is_promising(results):
-                    found, points = richer.run()
-                    work += found.work
-                    most = (1.0 - _CLEAR_GAIN) * least_error(results)
-                    if len(found.lams) > 0 and least_error(found) <= most:
-                        tried, results, path = richer, found, points
-            problem, folds, lams = tried.problem, tried.folds, tried.lams
+            stepped = self._with_steps(data, settings, tried, results)
+            if stepped is not None:
+                tried, results, path = stepped
+            problem, folds, lams, work = tried.problem, tried.folds, tried.lams, results.work
             if len(results.lams) > 0:
                 choice = RULES[self.rule](results)
                 last = results.best().position == len(path) - 1
@@ -136,14 +129,36 @@ class CrossValidatedEstimator(HKLEstimator):
         self.n_splits_ = len(folds)
 
     def _with_steps(
-        self, data: TrainingData, settings: SearchSettings, known: TrainingProblem
-    ) -> TrainingProblem | None:
-        """Return the problem with steps beside smooth functions; None if there are none to add."""
-        source = known.design.with_steps()
-        if source is None:
+        self,
+        data: TrainingData,
+        settings: SearchSettings,
+        known: Comparison,
+        results: CrossValidation,
+    ) -> tuple[Comparison, CrossValidation, LambdaPath] | None:
+        """Return the comparison with steps beside smooth functions, if they are clearly better.
+
+        None if there are no steps to add, or neither time nor memory to try them.
+        """
+        source = known.problem.design.with_steps()
+        if source is None or is_late() or len(results.lams) == 0:
             return None
-        problem = self._training_problem(replace(data, source=source), settings)
-        return problem if problem.graph.n_vertices > known.graph.n_vertices else None
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # these columns have been warned of
+                problem = self._training_problem(replace(data, source=source), settings)
+            if problem.graph.n_vertices <= known.problem.graph.n_vertices:
+                return None
+            richer = Comparison(self, problem, settings, known.table, known.labels)
+            richer.folds = known.folds
+            if not richer.is_promising(results):
+                return None
+            found, path = richer.run()
+        except MemoryPlanError:
+            return None
+        best = [float(np.max(scores.means, initial=-np.inf)) for scores in (results, found)]
+        if not relative_gain(*best) >= _CLEAR_GAIN:
+            return None
+        return richer, replace(found, work=results.work + found.work), path
 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -212,6 +227,7 @@ class Comparison:
         labels: NDArray[Any],
     ) -> None:
         self.problem = problem
+        self.table, self.labels = table, labels
         self.folds: list[Fold] = []
         self.lams = path_lams(problem, estimator.alphas, estimator.n_alphas, estimator.eps)
         self._estimator = estimator
@@ -246,11 +262,6 @@ class Comparison:
         return is_promising(
             self.problem, self.lams, self._settings, self.folds[0], self._score, known
         )
-
-
-def least_error(results: CrossValidation) -> float:
-    """Return the error of the best pair of alpha and refit."""
-    return error_of(float(np.max(results.means)))
 
 
 def _make_score(

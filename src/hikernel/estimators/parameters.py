@@ -134,9 +134,9 @@ DESCRIPTIONS: dict[str, str] = {
     mostly one value, has very heavy tails, or has only two values. These three are constant
     outside the range of the training data. "auto+steps" adds steps at quantiles to each of these,
     as a second branch of levels, for functions that jump; the cross-validated estimators try them
-    with "auto" too, and keep them where they pay. Other names are "polynomial", "hermite",
-    "gaussian", "kernel_pca", "anova", "spline", "steps" and "categorical" (one block of centred
-    indicators).
+    with "auto" too, and keep them where they pay (not with a mapping, be it empty). Other names are
+    "polynomial", "hermite", "gaussian", "kernel_pca", "anova", "spline", "steps" and
+    "categorical" (one block of centred indicators).
     Also possible are an object from :mod:`hikernel.bases`, and a mapping from column names or
     positions to names or objects. Unless a mapping names them, columns of categories get
     "categorical", and booleans and indicators of missing values get one bounded level. ``bases_``

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hikernel.engines.protocol import FloatArray, Node
-from hikernel.graphs import Design, unambiguous
+from hikernel.graphs import Design
 from hikernel.selection import TermModel
 
 if TYPE_CHECKING:
@@ -156,12 +156,10 @@ def effects_summary(model: TermModel, design: Design) -> pd.DataFrame:
         if variables:
             members.setdefault(variables, []).append(i)
     shares = model.shares[kept.positions]
-    names = sorted({name for variables in members for name in variables})
-    quoted = dict(zip(names, unambiguous(names), strict=True))
     frame = pd.DataFrame(
         [
             {
-                "effect": " * ".join(quoted[name] for name in variables),
+                "effect": design.effect_name(kept.nodes[index[0]]),
                 "variables": variables,
                 "order": len(variables),
                 "n_terms": len(index),

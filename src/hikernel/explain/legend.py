@@ -17,7 +17,7 @@ from hikernel.bases.kernel_pca import FittedKernelPCA
 from hikernel.bases.orthonormal import FittedOrthonormalPolynomial
 from hikernel.bases.rank import FittedRankPolynomial
 from hikernel.bases.spline import FittedSpline
-from hikernel.bases.steps import FittedSteps
+from hikernel.bases.steps import FittedSteps, written
 from hikernel.checks import check_integer
 from hikernel.columns import ColumnDesign
 from hikernel.engines.protocol import FloatArray, Node
@@ -273,7 +273,7 @@ class NameBook:
         cuts = step_branch(self._bases[m]).cuts
         size = float(np.max(np.abs(heights)))
         ends = [i for i in range(len(cuts)) if abs(heights[i + 1] - heights[i]) > _EQUAL * size]
-        shown = [f"{self.number(float(heights[i]))} up to {cuts[i]:g}" for i in ends]
+        shown = [f"{self.number(float(heights[i]))} up to {written(cuts[i])}" for i in ends]
         return f"{', '.join(shown)}, {self.number(float(heights[-1]))} above"
 
     def _table(self, factor: LevelFactor, coefs: FloatArray) -> str:

@@ -185,6 +185,10 @@ class Design(ABC):
         """Return a design with more levels for some variables; None if there is no such design."""
         return None
 
+    def effect_name(self, node: Vertex) -> str:
+        """Return the name of the product of the variables of a node of a grid."""
+        return str(self.terms([tuple((m, 1) for m, _ in node)])["term"][0])
+
     def for_any_rows(self, node: Vertex) -> Vertex:
         """Return a node in a form that means the same in designs fitted to other rows."""
         return node

@@ -23,7 +23,7 @@ from hikernel.selection.refit import (
     refit_is_possible,
     too_many_kernel_rows,
 )
-from hikernel.selection.scores import Choice, CrossValidation, error_of
+from hikernel.selection.scores import Choice, CrossValidation, relative_gain
 from hikernel.selection.training import TermModel, TrainingProblem
 from hikernel.selection.trial import is_promising
 
@@ -43,11 +43,11 @@ __all__ = [
     "compute_path",
     "constant_model",
     "cross_validate",
-    "error_of",
     "is_promising",
     "lambda_grid",
     "refit",
     "refit_is_possible",
+    "relative_gain",
     "too_many_kernel_rows",
     "without_proof",
 ]

@@ -220,7 +220,8 @@ class FoldPath:
         once; the other refits are computed for every lambda.
         """
         check_time()
-        key = (name, variables_key(model) if name == "variables" else len(self.terms))
+        alike = variables_key(model, part.design) if name == "variables" else len(self.terms)
+        key = (name, alike)
         if key not in self._known:
             fitted = refit(name, part, model)
             if fitted is not None and name is not None:

@@ -293,15 +293,18 @@ def n_effects(fitted: Fitted) -> int:
     return len(nodes) if variables is None else len(set(variables))
 
 
-def variables_key(model: TermModel) -> object:
+def variables_key(model: TermModel, design: Design) -> object:
     """Return what the terms of the refit "variables" depend on, for models of one problem.
 
     These are the selected variables, and the selected terms that are not among the products of
     these variables even where few products fit.
     """
-    nodes = model.kept().nodes
-    deep = frozenset(node for node in nodes if sum(j for _, j in node) > _LEAST_DEGREE)
-    return selected_variables(model), deep
+    deep = []
+    for node in model.kept().nodes:
+        levels = [level for _, level in design.for_any_rows(node)]
+        if sum(levels) > _LEAST_DEGREE or min(levels, default=1) < 0:  # steps are in no product
+            deep.append(node)
+    return selected_variables(model), frozenset(deep)
 
 
 def _products(rich: RicherDesign, selected: list[Node], most: int) -> list[Node]:

@@ -13,7 +13,7 @@ from scipy.stats import rankdata
 from hikernel.engines.protocol import FloatArray
 from hikernel.selection.lambda_path import PathEnd
 
-__all__ = ["Choice", "CrossValidation", "error_of"]
+__all__ = ["Choice", "CrossValidation", "error_of", "relative_gain"]
 
 _SAME = 0.005
 _ALIKE = 0.02
@@ -181,6 +181,21 @@ def error_of(score: float) -> float:
     (0.3, 0.25)
     """
     return 1.0 - score if 0.0 < score <= 1.0 else abs(score)
+
+
+def relative_gain(old: float, new: float) -> float:
+    """Return by which share of its distance from a perfect score a score has improved.
+
+    A perfect score is one if the better of both lies in (0, 1], and zero otherwise. Scores above
+    one, which have no perfect value, are compared with their own size.
+
+    >>> relative_gain(-0.4, -0.3), relative_gain(0.5, 0.75), relative_gain(0.05, -0.02)
+    (0.25000000000000006, 0.5, 0.0)
+    """
+    if not new > old:
+        return 0.0
+    size = abs((1.0 if 0.0 < new <= 1.0 else 0.0) - old)
+    return (new - old) / size if size > 0.0 else np.inf
 
 
 def _standard_error(folds: FloatArray) -> float:
