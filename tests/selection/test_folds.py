@@ -335,6 +335,10 @@ def test_all_refits_have_turned_by_hand():
     # Six more of its last steps (each 1/11 = 0.091) take it from 1.6 to 1.05, and from 1.5 to 0.95.
     assert folds.all_turned([Errors(np.c_[turned, falls + 0.6])])
     assert not folds.all_turned([Errors(np.c_[turned, falls + 0.5])])
+    # One that falls faster and faster is waited for, however far it is.
+    faster = 3.0 - 0.001 * np.arange(12.0) ** 2
+    assert not folds.all_turned([Errors(np.c_[turned, faster])])
+    assert folds.all_turned([Errors(np.c_[turned, 3.0 - 0.03 * np.sqrt(np.arange(12.0))])])
     # One that no longer applies is not waited for; one that never applied neither.
     gone = np.where(np.arange(12) < 10, falls, np.nan)
     assert folds.all_turned([Errors(np.c_[turned, gone + 0.1])])

@@ -42,6 +42,9 @@ after every lambda, as the last ones cost most."""
 _STEPS_AHEAD = 6
 """A refit that is worse than the best, and would still be after so many steps, is given up."""
 
+_SAME_FALL = 1.01
+"""A step that is larger than the one before by more than this factor is a faster fall."""
+
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 ModelScore = Callable[[Fitted, NDArray[np.intp]], float]
@@ -253,16 +256,18 @@ def all_turned(paths: Sequence[FoldPath], reached: int | None = None) -> bool:
     """Return whether no refit is going to be better than the best so far, over the first lambdas.
 
     That is the case if its mean error has turned, if it does not apply to the later models, or if
-    it falls so slowly that six more steps like the last one would not reach the best error.
+    it falls no faster than before, and so slowly that six more steps like the last one would not
+    reach the best error. (An error that falls faster and faster has not yet met what matters.)
     """
     reached = min(len(path.scores) for path in paths) if reached is None else reached
     means = np.mean([path.scores[:reached] for path in paths], axis=0)
     errors = np.where(np.isnan(means), np.inf, -means).T
-    if reached < 2 or not np.any(np.isfinite(errors)):
+    if reached < 3 or not np.any(np.isfinite(errors)):
         return has_turned([np.inf] * reached)
     with np.errstate(invalid="ignore"):
         slow = errors[:, -1] + _STEPS_AHEAD * (errors[:, -1] - errors[:, -2]) > np.min(errors)
         slow &= np.min(errors, axis=1) > np.min(errors)
+        slow &= errors[:, -2] - errors[:, -1] <= _SAME_FALL * (errors[:, -3] - errors[:, -2])
     long_enough = has_turned([np.inf] * reached)
     return all(
         has_turned(line.tolist()) or (long_enough and late)
