@@ -170,7 +170,9 @@ def report(args: argparse.Namespace) -> bool:
     print("| " + " | ".join(columns) + " |")
     print("|" + " --- |" * len(columns))
     met, wins = True, 0
-    for name in [name for name in args.datasets if name in set(rows["data"])]:
+    for name in [
+        name for name in args.datasets if name in set(rows[rows["method"] == OURS]["data"])
+    ]:
         part = rows[rows["data"] == name]
         errors = part.pivot(index="seed", columns="method", values="error")
         means = errors.mean()

@@ -318,8 +318,9 @@ def test_the_sparse_rule_against_all_pairs(seed, n_folds):
 class Errors:
     """A fold with given errors, one row per lambda."""
 
-    def __init__(self, errors):
+    def __init__(self, errors, n_terms=1000):
         self.scores = (-np.array(errors, dtype=float)).tolist()
+        self.terms = [n_terms] * len(self.scores)
 
 
 def test_all_refits_have_turned_by_hand():
@@ -345,6 +346,14 @@ def test_all_refits_have_turned_by_hand():
     assert folds.all_turned([Errors(np.c_[turned, np.full(12, np.nan)])])
     # NaN on one fold is NaN: the refit does not apply.
     assert folds.all_turned([Errors(np.c_[turned, falls]), Errors(np.c_[turned, gone])])
+
+
+def test_small_models_have_more_patience():
+    turned = [*np.linspace(2.0, 1.0, 9), *[1.0] * 6]
+    for n_terms, steps in ((1000, 2), (100, 2), (99, 4)):
+        path = [Errors(np.c_[turned], n_terms)]
+        found = [folds.all_turned(path, k) for k in range(1, 16)]
+        assert found == [k > 8 + steps for k in range(1, 16)]
 
 
 def test_not_among_the_first_ten_lambdas():

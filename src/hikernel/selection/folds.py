@@ -45,6 +45,10 @@ _STEPS_AHEAD = 6
 _SAME_FALL = 1.01
 """A step that is larger than the one before by more than this factor is a faster fall."""
 
+_FEW_TERMS = 100
+_MORE_PATIENCE = 4
+"""Number of steps without a gain after which an error has turned while models have few terms."""
+
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 ModelScore = Callable[[Fitted, NDArray[np.intp]], float]
@@ -258,6 +262,7 @@ def all_turned(paths: Sequence[FoldPath], reached: int | None = None) -> bool:
     That is the case if its mean error has turned, if it does not apply to the later models, or if
     it falls no faster than before, and so slowly that six more steps like the last one would not
     reach the best error. (An error that falls faster and faster has not yet met what matters.)
+    While models are small, and further steps cheap, an error turns after four steps without a gain.
     """
     reached = min(len(path.scores) for path in paths) if reached is None else reached
     means = np.mean([path.scores[:reached] for path in paths], axis=0)
@@ -267,9 +272,12 @@ def all_turned(paths: Sequence[FoldPath], reached: int | None = None) -> bool:
     with np.errstate(invalid="ignore"):
         slow = errors[:, -1] + _STEPS_AHEAD * (errors[:, -1] - errors[:, -2]) > np.min(errors)
         slow &= np.min(errors, axis=1) > np.min(errors)
-        slow &= errors[:, -2] - errors[:, -1] <= _SAME_FALL * (errors[:, -3] - errors[:, -2])
+        fall, before = -np.diff(errors[:, -3:], axis=1)[:, ::-1].T
+        slow &= (fall >= 0.0) & (fall <= _SAME_FALL * before)
     long_enough = has_turned([np.inf] * reached)
+    small = np.mean([path.terms[reached - 1] for path in paths]) < _FEW_TERMS
+    patience = {"patience": _MORE_PATIENCE} if small else {}
     return all(
-        has_turned(line.tolist()) or (long_enough and late)
+        has_turned(line.tolist(), **patience) or (long_enough and late)
         for line, late in zip(errors, slow, strict=True)
     )

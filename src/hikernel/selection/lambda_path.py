@@ -285,8 +285,8 @@ def estimated_error(problem: TrainingProblem, model: TermModel, loss: float) -> 
     return loss + share
 
 
-def has_turned(errors: Sequence[float]) -> bool:
-    """Return whether an error that was falling along a path has not improved for two points.
+def has_turned(errors: Sequence[float], patience: int = _PATIENCE) -> bool:
+    """Return whether an error that was falling along a path has not improved for some points.
 
     An improvement counts if it is at least 1/500. One point is enough if the error has risen by 1 %
     above the best: the last points of a path cost most. Among the first ten points an error never
@@ -299,7 +299,7 @@ def has_turned(errors: Sequence[float]) -> bool:
     if len(errors) <= _LEAST_TURN:
         return False
     risen = errors[-1] > best + _CLEAR_RISE * abs(best) if best < np.inf else True
-    return risen or len(errors) > position + _PATIENCE
+    return risen or len(errors) > position + patience
 
 
 def without_proof(model: TermModel) -> TermModel:
