@@ -183,7 +183,7 @@ class _Half:
 def _halved(weights: FloatArray, start: int, stop: int) -> _Half | None:
     """Return the cut that makes the weights of both sides most equal; None if there is none.
 
-    The lighter side must have a share of at least 1e-9, so that all levels are finite.
+    Neither side may be lighter than 1e-9 times the other, so that all levels are finite.
     """
     if stop - start < 2:
         return None
@@ -192,7 +192,7 @@ def _halved(weights: FloatArray, start: int, stop: int) -> _Half | None:
     # Of two cuts that are equally good, but for rounding, the lower one.
     cut = start + 1 + int(np.argmax(away <= float(np.min(away)) + _TIE))
     sides = float(np.sum(weights[start:cut])), float(np.sum(weights[cut:stop]))
-    if min(sides) < _LIGHTEST * max(1e-300, *sides):
+    if min(sides) < _LIGHTEST * max(sides):
         return None
     return _Half(start, cut, stop, *sides)
 

@@ -13,7 +13,7 @@ from scipy.stats import rankdata
 from hikernel.engines.protocol import FloatArray
 from hikernel.selection.lambda_path import PathEnd
 
-__all__ = ["Choice", "CrossValidation", "error_of", "relative_gain"]
+__all__ = ["Choice", "CrossValidation", "relative_gain"]
 
 _SAME = 0.005
 _ALIKE = 0.02
@@ -121,7 +121,7 @@ class CrossValidation:
         best = self._best_of(rows)
         top = self.scores[self.refits.index(best.refit), best.position]
         mean = float(np.mean(top))
-        error = error_of(mean)
+        error = _error_of(mean)
         candidates = []
         for (row, position), effects in np.ndenumerate(self.effects.mean(axis=2)):
             if row not in rows:
@@ -171,13 +171,13 @@ class CrossValidation:
         return table
 
 
-def error_of(score: float) -> float:
+def _error_of(score: float) -> float:
     """Return the distance of a score from a perfect one, at least 0.
 
     A perfect score is zero for losses with a minus sign, and one for scores in (0, 1] such as
     accuracy and R^2.
 
-    >>> error_of(-0.3), error_of(0.75)
+    >>> _error_of(-0.3), _error_of(0.75)
     (0.3, 0.25)
     """
     return 1.0 - score if 0.0 < score <= 1.0 else abs(score)
