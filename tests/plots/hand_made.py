@@ -337,7 +337,7 @@ def make_summary(
             "constant": 1.0,
             "explained": 0.69,
             "linear_explained": 0.58,
-            "words": "Cross-validation (5 folds): explains 69 %; a linear model 58 %, a constant 0 %.",
+            "words": "Cross-validation (5 folds): explains 69 %; a linear model 58 %.",
         },
         "effects": effects,
         "variables": [] if graph else variables,
@@ -359,8 +359,9 @@ def make_summary(
             "n_kernels_in_graph": "about 10^14",
             "n_explored": 1050,
             "n_in_problem": 29,
-            "words": "The graph has about 10^14 kernels; 1050 were looked at, 29 entered the problem. Proven: no "
-            "choice among all of them has an objective more than 0.34 % below this model's.",
+            "words": "The graph has about 10^14 kernels; 1050 were looked at, 29 entered the "
+            "problem. Proven: no choice among all of them has an objective more than 0.34 % below "
+            "this model's.",
         }
         if certificate
         else None,

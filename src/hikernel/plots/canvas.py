@@ -78,7 +78,10 @@ def new_figure(width: float, height: float) -> Figure:
         import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError(_MISSING) from error
-    figure = plt.figure(figsize=(width, height), layout="constrained")
+    from hikernel.plots.notebook_figure import NotebookFigure
+
+    size = width, height
+    figure = plt.figure(figsize=size, layout="constrained", FigureClass=NotebookFigure)
     figure.get_layout_engine().set(w_pad=0.08, h_pad=0.08)  # type: ignore[union-attr,call-arg]
     return figure
 

@@ -16,7 +16,6 @@ from hikernel.plots.canvas import (
     font_size,
     new_figure,
     panels_in,
-    room,
 )
 from hikernel.plots.lettering import PLAIN, name_legend, percent, title, wrap
 from hikernel.plots.line_plots import draw_curves
@@ -107,9 +106,7 @@ def plot_effect(
     share = f"  ({percent(chosen['share'])})"
     if len(groups) * len(slices) == 1:
         draw_effect(host, summary, view, groups[0], 0)
-        held = view.slice_words(0)
-        words = f"at {held}" if held else None
-        title(host, chosen["name"], tail=share, below=words, points=room(host)[0])
+        title(host, chosen["name"], tail=share, kept=view.kept(0))
         return host
     grid = panels_in(host, rows, columns)
     panels = np.empty((len(groups), len(slices)), dtype=object)
@@ -160,16 +157,14 @@ def _draw_panels(
     for number, (i, j) in enumerate(np.ndindex(*panels.shape)):
         ax: Any = panels[i, j]
         drawn = draw_effect(ax, summary, view, groups[i], j, scale=scale, bar=False)
-        words = [output_name(summary, groups[i][0])] if len(groups) > 1 else []
-        words += [view.slice_words(j)] if view.slice_words(j) else []
         first = number == 0
         title(
             ax,
             view.effect["name"] if first else "",
             tail=f"  ({percent(view.effect['share'])})" if first else "",
-            below=", ".join(words),
-            points=room(ax)[0],
-            wider=across,
+            below=output_name(summary, groups[i][0]) if len(groups) > 1 else "",
+            kept=view.kept(j),
+            above=across,
         )
     if drawn is not None:
         colour_bar(drawn, list(panels.ravel()), effect_words(summary, everything))
@@ -365,21 +360,13 @@ def panel(
 ) -> None:
     """Draw an effect in one panel, whatever it is, with a title that tells what is left out."""
     view = EffectView.of(summary, effect)
-    notes = []
+    words = ""
     if len(view.axes) > 1 and len(outputs) > 1:
         sizes = [np.nanmax(np.abs(view.values[k])) for k in outputs]
         outputs = [outputs[int(np.argmax(sizes))]]
-        notes.append(output_name(summary, outputs[0]))
+        words = output_name(summary, outputs[0])
     sizes = [np.nanmax(np.abs(view.slice(outputs, j))) for j in range(view.slices)]
     which = int(np.argmax(sizes))
-    if view.slice_words(which):
-        notes.append(view.slice_words(which))
     draw_effect(ax, summary, view, outputs, which, words="", named=named)
-    title(
-        ax,
-        effect["name"],
-        tail=f"  ({percent(effect['share'])})",
-        below=", ".join(notes) if notes else None,
-        points=room(ax)[0],
-        scale=0.95,
-    )
+    tail = f"  ({percent(effect['share'])})"
+    title(ax, effect["name"], tail=tail, below=words, kept=view.kept(which), scale=0.95)

@@ -142,10 +142,10 @@ def title(
     name: object,
     *,
     tail: str = "",
-    below: str | None = None,
-    points: float,
+    below: str = "",
+    kept: Sequence[tuple[str, str]] = (),
     scale: float = 1.0,
-    wider: float = 1.0,
+    above: int = 0,
 ) -> None:
     """Write a title above axes, at the left.
 
@@ -155,21 +155,48 @@ def title(
         Below the title.
     name, tail : object, str
         The first line, or two lines for a long product; the name is cut where there is no room,
-        its tail never. An empty name leaves the line free.
-    below : str, optional
-        Another line.
-    points : float
-        Width of a line.
+        its tail never. An empty name takes no line.
+    below : str, default=""
+        The start of the next line.
+    kept : sequence of (name, value), optional
+        Variables that are kept at a value, on that line as well.
     scale : float, default=1
         Size of the font, relative to the user's.
-    wider : float, default=1
-        How many times as wide the first line may be.
+    above : int, default=0
+        If positive, the name is apart from the title and stands above so many panels side by side.
     """
     size = font_size(scale)
-    text = _headline(clean(name), tail, wider * points, size) if name != "" else " "
-    if below is not None:
-        text = f"{text}\n{fit(below, points, size) if below else ' '}"
+    points = room(ax)[0]
+    line = _second_line(below, kept, points, size)
+    head = _headline(clean(name), tail, max(above, 1) * points, size) if name != "" else ""
+    if above and head:
+        style = {"fontsize": size, "color": INK, **PLAIN}
+        place = {
+            "xy": (0.0, 1.0),
+            "xycoords": "axes fraction",
+            "xytext": (0.0, 6.0 + 1.5 * size),
+            "textcoords": "offset points",
+        }
+        # The layout has to make room for its height, but not for its width.
+        ax.annotate(head, **place, **style).set_in_layout(False)
+        ax.annotate("\n".join(" " for _ in head.split("\n")), **place, **style)
+        head = ""
+    text = "\n".join(part for part in (head, line) if part)
     ax.set_title(text, loc="left", fontsize=size, color=INK, **PLAIN)
+
+
+def _second_line(below: str, kept: Sequence[tuple[str, str]], points: float, size: float) -> str:
+    """Return a text and ``name = value`` pairs in one line; values are never cut."""
+    parts = [(below, "")] if below else []
+    parts += [(name, f" = {clean(value)}") for name, value in kept]
+    if not parts:
+        return ""
+    tails = sum(text_width(tail, size) for _, tail in parts)
+    between = (len(parts) - 1) * text_width(", ", size)
+    wanted = [text_width(clean(name), size) for name, _ in parts]
+    shares = _fair(wanted, max(points - tails - between, 2.5 * size * len(parts)))
+    names = [_cut(clean(name), share, size) for (name, _), share in zip(parts, shares, strict=True)]
+    return ", ".join(name + tail for name, (_, tail) in zip(names, parts, strict=True))
 
 
 def _headline(name: str, tail: str, points: float, size: float) -> str:

@@ -273,11 +273,11 @@ class EffectView:
         values = self.values[list(outputs)]
         return values[..., which] if len(self.axes) > 2 else values
 
-    def slice_words(self, which: int) -> str:
-        """Return what is kept at which value in a slice, or nothing."""
+    def kept(self, which: int) -> list[tuple[str, str]]:
+        """Return the variables that a slice keeps at one value, and these values."""
         at = [(axis["variable"], axis["values"][which]) for axis in self.axes[2:]]
         at += [(one["variable"], one["value"]) for one in self.held]
-        return ", ".join(f"{clean(name)} = {_value(value)}" for name, value in at)
+        return [(str(name), _value(value)) for name, value in at]
 
 
 def _value(value: object) -> str:

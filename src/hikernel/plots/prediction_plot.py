@@ -112,9 +112,9 @@ def plot_prediction(
     label_axes(ax, words)
     prediction = getattr(explanation, "prediction", None)
     if prediction is not None:
-        title(ax, f"prediction: {_text(prediction)}", points=room(ax)[0])
+        title(ax, f"prediction: {_text(prediction)}")
     else:
-        title(ax, f"{words} = {number(float(totals[which]))}", points=room(ax)[0])
+        title(ax, f"{words} = {number(float(totals[which]))}")
     return ax
 
 

@@ -191,8 +191,9 @@ def draw_tiles(
 def colour_bar(drawn: Any, panels: Sequence[Axes], label: str) -> None:
     """Draw one colour bar beside the panels that share it."""
     size = font_size(0.8)
+    rows = {panel.get_window_extent().y0: panel for panel in panels}.values()
     bar = panels[0].figure.colorbar(
-        drawn, ax=list(panels), fraction=0.08, pad=0.02, aspect=25, extendfrac=0.03
+        drawn, ax=list(panels), fraction=0.08, pad=0.02, aspect=25 * len(rows), extendfrac=0.03
     )
     from matplotlib.ticker import MaxNLocator
 
@@ -204,7 +205,5 @@ def colour_bar(drawn: Any, panels: Sequence[Axes], label: str) -> None:
     bar.ax.tick_params(labelsize=size, length=2)
     if not label:
         return
-    heights = sum(
-        room(panel)[1] for panel in {p.get_window_extent().y0: p for p in panels}.values()
-    )
-    bar.set_label(fit(label, heights, size), fontsize=size, **PLAIN)
+    height = sum(room(panel)[1] for panel in rows)
+    bar.set_label(fit(label, height, size), fontsize=size, **PLAIN)
