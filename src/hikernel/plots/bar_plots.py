@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -27,7 +27,7 @@ from hikernel.plots.lettering import (
     write_ticks,
 )
 from hikernel.plots.line_plots import ticks_up_to
-from hikernel.plots.lookup import limits_of, shares_of
+from hikernel.plots.lookup import limits_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,7 +45,7 @@ def draw_bars(
     values: NDArray[np.float64],
     names: Sequence[object] | None,
     *,
-    column: Mapping[str, Any] | None,
+    shares: NDArray[np.float64],
     xlabel: str = "",
     ylabel: object = "",
 ) -> None:
@@ -64,14 +64,13 @@ def draw_bars(
         The effect.
     names : sequence of str, or None
         Names of the outputs; None if a legend elsewhere has them.
-    column : mapping, optional
-        The column of the summary, for the shares of the rows.
+    shares : ndarray of shape (n,)
+        Shares of the rows, all zero if they are not known.
     xlabel, ylabel : str, object
         Labels of the axes.
     """
     size = font_size(0.85)
     width, height = room(ax)
-    shares = shares_of(labels, column)
     several = len(values) > 1
     legend = names if several and names is not None else []
     head = 1 + (2 * -(-len(legend) // legend_columns(legend, width, size)) if legend else 0)

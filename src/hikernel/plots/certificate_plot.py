@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from hikernel.checks import check_choice
-from hikernel.plots.canvas import BLUE, INK, MUTED, VERMILLION, axes_or_new, bare, font_size
+from hikernel.plots.canvas import BLUE, FAINT, INK, MUTED, VERMILLION, axes_or_new, bare, font_size
 from hikernel.plots.lettering import label_axes, legend_above, percent, room_above
 from hikernel.plots.lookup import Summary, as_summary, floats
 
@@ -17,13 +17,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-__all__ = ["has_gap", "plot_certificate"]
+__all__ = ["plot_certificate"]
 
 _WORK: Final = {
     "explored": "kernels looked at",
     "kernels": "kernels in the problem",
     "step": "step of the search",
 }
+_ENOUGH: Final = 3
+"""Points that make a curve."""
 _LEAST: Final = 1e-2
 """A gap of zero is drawn at this share of the tolerance, as a logarithmic axis has no zero."""
 
@@ -40,7 +42,8 @@ def plot_certificate(model: object, *, what: str = "auto", ax: Axes | None = Non
         The model, or what its ``summary()`` returned.
     what : {"auto", "gap", "objective"}, default="auto"
         "gap": the relative gap on a logarithmic axis, with a line at the tolerance. "objective":
-        the objective and the bound below it. "auto": the gap if one was ever known.
+        the objective, and the bound below it, which proves the model optimal if it reaches the
+        band of the tolerance. "auto": the gap if it was computed at three steps or more.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure by default.
 
@@ -64,12 +67,13 @@ def plot_certificate(model: object, *, what: str = "auto", ax: Axes | None = Non
             "This model has no record of its search: its file does not keep one; "
             "draw it from the model that fit returned, or from the summary of that."
         )
-    if what == "gap" and not has_gap(summary):
+    if what == "gap" and all(step["gap"] is None for step in search):
         raise ValueError(
             "No gap was computed in this search, as nothing was to be proven; "
             'fit with certify="exact" or "statistical", or draw what="objective".'
         )
-    gap = what == "gap" or (what == "auto" and has_gap(summary))
+    known = sum(step["gap"] is not None for step in search)
+    gap = what == "gap" or (what == "auto" and known >= _ENOUGH)
     ax = axes_or_new(ax, 6.4, 3.6)
     key = _work(search)
     work = floats([step[key] for step in search])
@@ -77,14 +81,9 @@ def plot_certificate(model: object, *, what: str = "auto", ax: Axes | None = Non
     if gap:
         _draw_gap(ax, summary, work, floats([step["gap"] for step in search]))
     else:
-        _draw_objective(ax, search, work)
+        _draw_objective(ax, summary, search, work)
     label_axes(ax, _WORK[key], "relative gap" if gap else "objective")
     return ax
-
-
-def has_gap(summary: Summary) -> bool:
-    """Return whether a gap was computed in any step."""
-    return any(step["gap"] is not None for step in summary.get("search") or [])
 
 
 def _work(search: Sequence[Mapping[str, Any]]) -> str:
@@ -113,7 +112,7 @@ def _draw_gap(
         names.append(f"tolerance ({percent(tol)})")
     last = np.flatnonzero(np.isfinite(gaps))[-1]
     ax.annotate(
-        percent(float(gaps[last])),
+        f"{100.0 * gaps[last]:.2g} %",
         (work[last], heights[last]),
         xytext=(-7, -1),
         textcoords="offset points",
@@ -127,17 +126,39 @@ def _draw_gap(
 
 
 def _draw_objective(
-    ax: Axes, search: Sequence[Mapping[str, Any]], work: NDArray[np.float64]
+    ax: Axes,
+    summary: Summary,
+    search: Sequence[Mapping[str, Any]],
+    work: NDArray[np.float64],
 ) -> None:
-    """Draw the objective, and the bound where there is one, with the gap between them shaded."""
+    """Draw the objective, the band of the tolerance below its last value, and the bound."""
     objective = floats([step["objective"] for step in search])
     bound = floats([step["bound"] for step in search])
-    (line,) = ax.plot(work, objective, color=BLUE, marker="o", markersize=4)
-    handles, names = [line], ["objective"]
+    (line,) = ax.plot(work, objective, color=BLUE, marker="o", markersize=4, zorder=3)
+    handles: list[Any] = [line]
+    names = ["objective"]
     if np.isfinite(bound).any():
-        (below,) = ax.plot(work, bound, color=VERMILLION, marker="s", markersize=4)
-        ax.fill_between(work, bound, objective, color=MUTED, alpha=0.12, linewidth=0)
+        (below,) = ax.plot(work, bound, color=VERMILLION, marker="s", markersize=5, zorder=3)
         handles.append(below)
-        names.append("bound: nothing is below it")
+        names.append("proven bound")
+        last = np.flatnonzero(np.isfinite(bound))[-1]
+        ax.vlines(work[last], bound[last], objective[last], color=MUTED, linewidth=1.0, zorder=2)
+        gap = search[int(last)]["gap"]
+        if gap is not None:
+            ax.annotate(
+                f"gap {100.0 * gap:.2g} %",
+                (work[last], objective[last]),
+                xytext=(0, 6),
+                textcoords="offset points",
+                ha="right",
+                va="bottom",
+                fontsize=font_size(0.85),
+                color=INK,
+            )
+    tol = (summary.get("certificate") or {}).get("tol")
+    if tol and np.isfinite(objective[-1]):
+        top = float(objective[-1])
+        handles.append(ax.axhspan(top - tol * abs(top), top, color=FAINT, alpha=0.5, linewidth=0))
+        names.append(f"tolerance ({percent(tol)})")
     room_above(ax, names)
     legend_above(ax, handles, names)

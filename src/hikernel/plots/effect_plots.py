@@ -29,7 +29,6 @@ from hikernel.plots.lookup import (
     find_outputs,
     limits_of,
     output_name,
-    shares_of,
 )
 from hikernel.plots.tile_plots import colour_bar, draw_surface, draw_tiles, surface_reach
 
@@ -238,22 +237,21 @@ def draw_effect(
     if not others:
         draw_bars(
             ax,
-            first["values"],
+            first["names"],
             values,
             names,
-            column=known[0],
+            shares=first["shares"],
             xlabel=words,
             ylabel=first["variable"],
         )
         return None
     if view.numbers[:2] == [True, False]:
-        labels = others[0]["values"]
-        shares = shares_of(labels, known[1])
+        shares = others[0]["shares"]
         draw_curves(
             ax,
             first["values"],
             values[0].T,
-            labels,
+            others[0]["names"],
             column=known[0],
             weights=shares if shares.any() else None,
             limits=scale,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from hikernel.checks import check_choice, check_integer
 from hikernel.plots.canvas import (
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["plot_importance"]
+
+_FEWEST: Final = 4
+"""Bars are as thin as if there were at least this many."""
 
 
 def plot_importance(
@@ -79,19 +82,25 @@ def plot_importance(
         )
     items = sorted(items, key=lambda item: -item["share"])
     count = min(max_items, len(items))
+    names_share = 0.6 if ax is None else 0.45
     ax = axes_or_new(ax, 6.4, 1.3 + 0.26 * (count + 1))
     most = max(1, int(room(ax)[1] / (1.15 * font_size(0.85))) - 3)
     shown = items[: min(count, most)]
     if len(items) == len(shown) + 1:  # its bar says more than that of one other
         shown = items
     rest = items[len(shown) :]
-    _draw(ax, shown, rest, by)
+    _draw(ax, shown, rest, by, names_share * room(ax)[0])
     return ax
 
 
 def _draw(
-    ax: Axes, shown: Sequence[Mapping[str, Any]], rest: Sequence[Mapping[str, Any]], by: str
+    ax: Axes,
+    shown: Sequence[Mapping[str, Any]],
+    rest: Sequence[Mapping[str, Any]],
+    by: str,
+    points: float,
 ) -> None:
+    """Draw the bars, and their names at most ``points`` wide."""
     size = font_size(0.85)
     width, _ = room(ax)
     names: list[object] = [item["name"] for item in shown]
@@ -118,12 +127,13 @@ def _draw(
         )
     words = max(text_width(percent(share), size) for share in shares) + 6.0
     ax.set_xlim(0.0, (max(shares) or 1.0) / max(0.3, 1.0 - words / width))
-    ax.set_ylim(-0.6, len(names) - 0.4)
+    spare = 0.5 * max(0, _FEWEST - len(names))
+    ax.set_ylim(-0.6 - spare, len(names) - 0.4 + spare)
     _legend(ax, shown, by)
     bare(ax, keep="left")
     ax.set_xticks([])
     ax.tick_params(axis="y", length=0)
-    write_ticks(ax, "y", places, names, points=0.6 * width, size=size)
+    write_ticks(ax, "y", places, names, points=points, size=size)
     if rest and by == "effect":
         ax.get_yticklabels()[-1].set_color(MUTED)
     label = "share of the variance of all effects"

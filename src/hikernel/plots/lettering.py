@@ -166,12 +166,12 @@ def title(
         If positive, the name is apart from the title and stands above so many panels side by side.
     """
     size = font_size(scale)
-    points = room(ax)[0]
+    points = 1.1 * room(ax)[0]  # there is always something between two panels
     line = _second_line(below, kept, points, size)
     head = _headline(clean(name), tail, max(above, 1) * points, size) if name != "" else ""
     if above and head:
-        style = {"fontsize": size, "color": INK, **PLAIN}
-        place = {
+        style: dict[str, Any] = {"fontsize": size, "color": INK, **PLAIN}
+        place: dict[str, Any] = {
             "xy": (0.0, 1.0),
             "xycoords": "axes fraction",
             "xytext": (0.0, 6.0 + 1.5 * size),
@@ -246,12 +246,13 @@ def room_above(ax: Axes, names: Sequence[object]) -> float:
 
 def legend_above(ax: Axes, handles: Sequence[Any], names: Sequence[object]) -> None:
     """Draw a legend at the upper edge, inside of the axes."""
-    name_legend(ax, handles, names, room(ax)[0], loc="upper left", borderaxespad=0.0)
+    legend = name_legend(ax, handles, names, room(ax)[0], loc="upper left", borderaxespad=0.0)
+    legend.set_in_layout(False)  # it is inside, and must not shrink the axes
 
 
 def name_legend(
     where: Any, handles: Sequence[Any], names: Sequence[object], points: float, **place: Any
-) -> None:
+) -> Any:
     """Draw a legend without a frame, on axes or on a figure, at most ``points`` wide.
 
     Names are put in after the legend was made, which would leave out those with a ``_`` in front.
@@ -271,6 +272,7 @@ def name_legend(
     )
     for text, name in zip(legend.get_texts(), names, strict=True):
         text.set(text=fit(name, 0.45 * points, size), **PLAIN)
+    return legend
 
 
 def write_ticks(

@@ -12,7 +12,7 @@ import numpy as np
 
 from hikernel.plots.canvas import BLUE, FAINT, INK, LINE_STYLES, MUTED, bare, font_size, room
 from hikernel.plots.lettering import PLAIN, fit, label_axes, spread, text_width
-from hikernel.plots.lookup import limits_of, visible_range
+from hikernel.plots.lookup import density_of, limits_of, visible_range
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -79,17 +79,17 @@ def draw_curves(
             ax.plot(x, line, color=colour, linestyle=dash, linewidth=1.6, zorder=3)
     else:
         _named_lines(ax, x, lines, names, weights)
+    if len(lines) == 1 or names is None:
+        ticks_up_to(ax)
     label_axes(ax, xlabel, ylabel, note=note)
 
 
 def _density(ax: Axes, column: Mapping[str, Any] | None) -> None:
     """Draw the histogram of a column along the lower edge."""
-    histogram = (column or {}).get("histogram")
-    if not histogram:
+    found = density_of(column)
+    if found is None:
         return
-    edges = np.asarray(histogram["edges"], dtype=float)
-    widths = np.diff(edges)
-    density = np.asarray(histogram["shares"], dtype=float) / np.where(widths > 0, widths, np.inf)
+    edges, density = found
     limits = ax.get_xlim(), ax.get_ylim()
     seen = (edges[1:] > limits[0][0]) & (edges[:-1] < limits[0][1])
     top = float(density[seen].max()) if seen.any() and density[seen].max() > 0 else 1.0
@@ -190,11 +190,19 @@ def _between(
     return points, np.array([np.interp(points, x, line) for line in lines])
 
 
-def ticks_up_to(ax: Axes, right: float) -> None:
-    """Put a few ticks on the x axis, none of them in the room beyond ``right``."""
+def ticks_up_to(ax: Axes, right: float | None = None) -> None:
+    """Put as many ticks on the x axis as there is room for, none of them beyond ``right``."""
     from matplotlib.ticker import MaxNLocator
 
     low, high = ax.get_xlim()
+    right = high if right is None else right
     points = room(ax)[0] * (right - low) / (high - low)
-    ticks = MaxNLocator(nbins=max(2, int(points / 40.0))).tick_values(low, right)
-    ax.set_xticks([tick for tick in ticks if low <= tick <= right])
+    size = font_size(0.85)
+    for most in range(7, 0, -1):
+        places = MaxNLocator(nbins=most, steps=[1, 2, 2.5, 5, 10]).tick_values(low, right)
+        ticks = [float(tick) for tick in places if low <= tick <= right]
+        labels = ax.xaxis.get_major_formatter().format_ticks(ticks)
+        taken = max((text_width(label, size) for label in labels), default=0.0) + size
+        if taken * len(ticks) <= points:
+            break
+    ax.set_xticks(ticks)

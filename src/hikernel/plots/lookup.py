@@ -23,13 +23,13 @@ __all__ = [
     "Summary",
     "as_summary",
     "column_of",
+    "density_of",
     "effect_words",
     "find_effect",
     "find_outputs",
     "floats",
     "limits_of",
     "output_name",
-    "shares_of",
     "visible_range",
 ]
 
@@ -215,10 +215,46 @@ def visible_range(
     return max(low, first - 0.25 * width), min(high, last + 0.25 * width)
 
 
-def shares_of(labels: Sequence[object], column: Mapping[str, Any] | None) -> NDArray[np.float64]:
-    """Return the share of the rows of each category, zero where it is not known."""
-    known = {one["label"]: one["share"] for one in (column or {}).get("categories") or []}
-    return np.array([known.get(label) or 0.0 for label in labels], dtype=float)
+def _shares_of(labels: Sequence[object], column: Mapping[str, Any] | None) -> NDArray[np.float64]:
+    """Return the share of the rows of each category, zero where it is not known.
+
+    Columns of numbers with two values, and indicators of missing values, are categories in a view.
+    """
+    column = column or {}
+    categories = column.get("categories") or []
+    known = {str(one["label"]): one["share"] for one in categories}
+    known |= {f"{value:.6g}": share for value, share in column.get("values") or []}
+    if len(categories) == len(labels) and not any(str(label) in known for label in labels):
+        return floats([one["share"] for one in categories])
+    return np.array([known.get(str(label)) or 0.0 for label in labels], dtype=float)
+
+
+def _category_names(labels: Sequence[object], column: Mapping[str, Any] | None) -> list[str]:
+    """Return names of categories; the values of a column of numbers have a few digits only."""
+    if not (column or {}).get("values"):
+        return [str(label) for label in labels]
+    return [number(float(str(label))) for label in labels]
+
+
+def density_of(column: Mapping[str, Any] | None) -> tuple[Any, Any] | None:
+    """Return edges and heights of a histogram of a column, or None if it has no numbers.
+
+    A column with few values has a thin bar at each of them.
+    """
+    column = column or {}
+    histogram, values = column.get("histogram"), column.get("values")
+    if histogram:
+        edges, shares = floats(histogram["edges"]), floats(histogram["shares"])
+        widths = np.diff(edges)
+        return edges, shares / np.where(widths > 0, widths, np.inf)
+    if not values:
+        return None
+    places, shares = floats(values).T
+    half = 0.3 * float(np.diff(places).min()) if len(places) > 1 else 0.5
+    edges = np.column_stack([places - half, places + half]).ravel()
+    heights = np.zeros(len(edges) - 1)
+    heights[::2] = shares
+    return edges, heights
 
 
 @dataclass(frozen=True)
@@ -230,7 +266,8 @@ class EffectView:
     effect : mapping
         The effect.
     axes : list of mapping
-        One to three axes, numbers before categories.
+        One to three axes, numbers before categories, with the names of their values and, for
+        categories, the shares of the rows.
     values : ndarray of shape (outputs, points of axis 0, ...)
         The effect on that grid.
     held : list of mapping
@@ -256,7 +293,8 @@ class EffectView:
                 f"There is no grid of the effect {effect['name']!r} in this summary; "
                 "plot_importance shows its share."
             )
-        return cls(effect, view["axes"], floats(view["values"]), view.get("held") or [])
+        axes = [_with_names(axis, column_of(summary, axis["variable"])) for axis in view["axes"]]
+        return cls(effect, axes, floats(view["values"]), view.get("held") or [])
 
     @property
     def numbers(self) -> list[bool]:
@@ -275,9 +313,18 @@ class EffectView:
 
     def kept(self, which: int) -> list[tuple[str, str]]:
         """Return the variables that a slice keeps at one value, and these values."""
-        at = [(axis["variable"], axis["values"][which]) for axis in self.axes[2:]]
+        at = [(axis["variable"], axis["names"][which]) for axis in self.axes[2:]]
         at += [(one["variable"], one["value"]) for one in self.held]
         return [(str(name), _value(value)) for name, value in at]
+
+
+def _with_names(axis: Mapping[str, Any], column: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return an axis with the names of its values, and the share of the rows of categories."""
+    values = axis["values"]
+    if axis["kind"] == "number":
+        return {**axis, "names": [_value(value) for value in values]}
+    names = _category_names(values, column)
+    return {**axis, "names": names, "shares": _shares_of(values, column)}
 
 
 def _value(value: object) -> str:

@@ -64,7 +64,8 @@ def overview(model: object) -> Figure:
     if shared:
         class_legend(head, summary, outputs, 0.62 * _POINTS, loc="lower right", borderaxespad=0.0)
     left = outer[1, 0].subgridspec(2 if below and summary["effects"] else 1, 1)
-    parts = [figure.add_subplot(left[k]) for k in range(left.nrows)]
+    # A grid of its own for each, so that long names beside one do not narrow the other.
+    parts = [figure.add_subplot(left[k].subgridspec(1, 1)[0]) for k in range(left.nrows)]
     if summary["effects"]:
         plot_importance(summary, max_items=12, ax=parts[0])
         _heading(parts[0], "What matters")

@@ -12,7 +12,8 @@ import numpy as np
 
 from hikernel.plots.canvas import DIVERGING, INK, bare, font_size, room
 from hikernel.plots.lettering import PLAIN, fit, label_axes, number, text_width, write_ticks
-from hikernel.plots.lookup import shares_of, visible_range
+from hikernel.plots.line_plots import ticks_up_to
+from hikernel.plots.lookup import density_of, visible_range
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -56,15 +57,16 @@ def _point_weights(
 ) -> NDArray[np.float64]:
     """Return about which share of the rows is near each point of an axis."""
     if axis["kind"] != "number":
-        shares = shares_of(axis["values"], column)
+        shares: NDArray[np.float64] = axis["shares"]
         return shares if shares.any() else np.ones(len(shares))
     points = np.asarray(axis["values"], dtype=float)
-    histogram = (column or {}).get("histogram")
-    if not histogram:
+    found = density_of(column)
+    if found is None:
         return np.ones(len(points))
-    below = np.concatenate([[0.0], np.cumsum(histogram["shares"])])
+    edges, density = found
+    below = np.concatenate([[0.0], np.cumsum(density * np.diff(edges))])
     middles = np.concatenate([[-np.inf], 0.5 * (points[1:] + points[:-1]), [np.inf]])
-    return np.diff(np.interp(middles, histogram["edges"], below))
+    return np.diff(np.interp(middles, edges, below))
 
 
 def draw_surface(
@@ -98,6 +100,7 @@ def draw_surface(
     for which, column in zip("xy", columns, strict=True):
         _quantile_marks(ax, which, column)
     bare(ax)
+    ticks_up_to(ax)
     label_axes(ax, axes[0]["variable"], axes[1]["variable"])
     return drawn
 
@@ -156,15 +159,15 @@ def draw_tiles(
     ax.tick_params(length=0)
     size = min(font_size(0.85), height / rows / 1.1)
     write_ticks(
-        ax, "y", list(np.arange(rows) + 0.5), axes[0]["values"], points=0.4 * width, size=size
+        ax, "y", list(np.arange(rows) + 0.5), axes[0]["names"], points=0.4 * width, size=size
     )
-    across = [fit(label, 0.35 * height, size) for label in axes[1]["values"]]
+    across = [fit(label, 0.35 * height, size) for label in axes[1]["names"]]
     turned = max(text_width(label, size) for label in across) > 0.95 * width / columns
     write_ticks(
         ax,
         "x",
         list(np.arange(columns) + 0.5),
-        axes[1]["values"],
+        axes[1]["names"],
         points=0.35 * height,
         size=min(size, width / columns / 1.1) if turned else size,
         rotation=90.0 if turned else 0.0,
