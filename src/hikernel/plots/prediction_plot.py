@@ -40,10 +40,10 @@ class _Step:
 def plot_prediction(
     model: object,
     explanation: Any,
+    ax: Axes | None = None,
     *,
     output: object = None,
     max_effects: int = 12,
-    ax: Axes | None = None,
 ) -> Axes:
     """Draw one prediction as a waterfall of effects, the largest first.
 
@@ -67,13 +67,13 @@ def plot_prediction(
         A contribution is a number, or a sequence with a number per class for models of three or
         more classes; so is the intercept. Where there is none, that of the model is used.
         ``prediction`` is what the title shows; contributions and intercept add up to f(x).
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure by default.
     output : str or int, optional
         The class to explain, for models of three or more classes. The one with the largest f(x) by
         default.
     max_effects : int, default=12
         Number of effects with a bar of their own.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure by default.
 
     Returns
     -------
