@@ -25,6 +25,7 @@ from hikernel.checks import (
     check_number,
     check_target,
     check_weights,
+    name_of,
     outside_level,
 )
 from hikernel.columns import ColumnGrid
@@ -194,6 +195,7 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):
         if y is None:
             raise ValueError(f"{owner} requires y to be passed, but the target y is None.")
         rows = source.read(X)
+        self._target = name_of(y)
         remedy = 'choose loss="log_loss"' if owner == "hkl_path" else "use HKLClassifier"
         y = check_target(y, labels=self._holds_labels, remedy=remedy)
         check_consistent_length(rows, y)
@@ -248,8 +250,8 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):
             self.__dict__.pop(name, None)
         for name, value in fitted.design.attributes().items():
             setattr(self, name, value)
-        self.loss_ = loss
-        self.graph_ = graph
+        self.loss_, self.graph_ = loss, graph
+        self._target = self._target  # in a model from a file, too
         self.alpha_ = fitted.selected.lam
         self.hull_ = selected.frame(fitted.design)
         self.nodes_ = model.nodes
