@@ -182,11 +182,9 @@ def score_words(
         share = f"explains {explained:.1f} % of the variance of {where}"
         return f"{share}, standard error {error:.1f} %)"
     if scoring is None and score <= 0.0:
+        name = f"{loss.name.removesuffix('_loss').replace('_', ' ')} loss"
         unit = ", y in units of its spread" if loss.degree else ""
-        return (
-            f"mean {loss.name.replace('_', ' ')} {-score:.4g} on {where}, standard error "
-            f"{error:.2g}{unit})"
-        )
+        return f"mean {name} {-score:.4g} on {where}, standard error {error:.2g}{unit})"
     name = scoring if isinstance(scoring, str) else "score"
     return f"mean {name} {score:.4g} on {where}, standard error {error:.2g})"
 
