@@ -21,6 +21,7 @@ LAYERS = [
     {"experiments"},
     {"demo"},
     {"estimators"},
+    {"plots"},
     {"consistency", "explain"},
     {"persistence"},
     {"selection"},
