@@ -58,7 +58,14 @@ HK.about = (() => {
   }
 
   function pairs(rows) {
-    return el("dl", { class: "pairs wide" }, rows.map(([term, text]) => el("div", {}, el("dt", {}, name(term, 40)), el("dd", {}, name(text === null ? "None" : String(text), 200)))));
+    return el("dl", { class: "pairs wide" }, rows.map(([term, text]) => el("div", {}, el("dt", {}, name(term, 40)), el("dd", {}, name(shown(text), 200)))));
+  }
+
+  // A parameter as Python would show it.
+  function shown(value) {
+    if (value === null) return "None";
+    if (typeof value === "boolean") return value ? "True" : "False";
+    return typeof value === "object" ? JSON.stringify(value) : String(value);
   }
 
   function load(summary, box) {

@@ -2,7 +2,7 @@
 "use strict";
 
 HK.certificate = (() => {
-  const { el, note } = HK.dom;
+  const { el, note, bar } = HK.dom;
   const { format } = HK;
   const { color } = HK.theme;
 
@@ -31,18 +31,24 @@ HK.certificate = (() => {
 
   function meaning(certificate) {
     const many = certificate.n_kernels_in_graph ? `There are ${certificate.n_kernels_in_graph} terms to choose from` : "There are very many terms to choose from";
-    return `${many}, far too many to try one by one. Most methods pick some and hope. Here the choice is one mathematical problem with a single best value, and a bound from below is computed for everything that was left out. The distance between the two, the gap, tells how much better any other choice could be. It is about which terms are chosen for the rows at hand, not about how well new rows are predicted: that is what the errors above tell.`;
+    return `${many}, and more ways to combine them than anyone could try. Here the choice is one mathematical problem with a single best value, and a bound from below is computed for everything that was left out. The distance between the two, the gap, tells how much better any other choice could be. It is about which terms are chosen for the rows at hand, not about how well new rows are predicted: that is what the errors above tell.`;
   }
 
   function gap(summary, certificate, box) {
     const steps = (summary.search || []).filter((step) => known(step.gap) && step.gap > 0 && step.explored > 0);
-    if (steps.length < 2) {
-      box.append(note("How the gap closed while the model was searched is not on record."));
-      return;
-    }
+    if (known(certificate.gap)) box.append(gauge(certificate));
+    if (steps.length < 2) return;
     const plot = el("div", { class: "short" });
     HK.figure.mount(plot, `Plot of the gap against the number of terms looked at; it ends at ${format.percent(certificate.gap)}.`, () => build(steps, certificate));
     box.append(el("h3", {}, "How the gap closed"), plot);
+  }
+
+  // The gap beside the one that was asked for, as bars.
+  function gauge({ gap: found, tol }) {
+    const rows = [["Gap of this model", found, "main"], ["Gap that was asked for", tol, ""]].filter(([, value]) => known(value));
+    const longest = Math.max(...rows.map(([, value]) => value), 1e-300);
+    return el("table", { class: "plain compare" }, el("caption", { class: "hidden" }, "The gap beside the one that was asked for"),
+      el("tbody", {}, rows.map(([label, value, kind]) => el("tr", {}, el("th", { scope: "row" }, label), el("td", {}, bar(value / longest, format.percent(value), kind))))));
   }
 
   function build(steps, certificate) {

@@ -16,7 +16,7 @@ HK.curves = (() => {
       x: { label: axis.variable, range: span(axis.values) },
       y: { label: effect, range: [floor, high + 0.06 * room] },
     });
-    density(figure, views.column(summary, axis.variable)?.histogram, floor, DENSITY * room, axis.values);
+    density(figure, views.column(summary, axis.variable), floor, DENSITY * room, axis.values);
     HK.figure.zeroLine(figure);
     const several = lines.length > 1;
     const drawn = lines.map((line, i) => {
@@ -44,13 +44,11 @@ HK.curves = (() => {
 
   // A histogram along the bottom: where there are rows to learn from. Bins wider than others are
   // lower, as in every density, and bins outside the axis are left out.
-  function density(figure, histogram, floor, height, shown) {
-    if (!histogram) return;
-    const { edges, shares } = histogram;
+  function density(figure, column, floor, height, shown) {
     const ends = [shown[0], shown[shown.length - 1]];
-    const bins = shares
-      .map((share, i) => ({ left: Math.max(edges[i], ends[0]), right: Math.min(edges[i + 1], ends[1]), share, wide: edges[i + 1] - edges[i] }))
-      .filter(({ left, right, wide }) => right > left && wide > 0);
+    const bins = binsOf(column, ends[1] - ends[0])
+      .map((bin) => ({ ...bin, left: Math.max(bin.left, ends[0]), right: Math.min(bin.right, ends[1]), wide: bin.right - bin.left }))
+      .filter(({ left, right }) => right > left);
     const tallest = Math.max(...bins.map(({ share, wide }) => share / wide), 0);
     if (!(tallest > 0)) return;
     figure.quad({
@@ -62,6 +60,13 @@ HK.curves = (() => {
       line_color: color("card"),
       line_width: 0.5,
     });
+  }
+
+  // The bins of a histogram; of a column with few values, a narrow bar at each.
+  function binsOf(column, wide) {
+    const { histogram, values } = column || {};
+    if (histogram) return histogram.shares.map((share, i) => ({ left: histogram.edges[i], right: histogram.edges[i + 1], share }));
+    return (values || []).map(([value, share]) => ({ left: value - 0.008 * wide, right: value + 0.008 * wide, share }));
   }
 
   return { build, MOST_LINES };

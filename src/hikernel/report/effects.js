@@ -21,7 +21,7 @@ HK.effects = (() => {
       return;
     }
     box.append(el("p", {}, "An effect is what one variable, or several together, adds to ",
-      HK.dom.name(HK.views.scaleWords(summary), 60),
+      summary.outputs?.length > 1 ? "the score of each class" : HK.dom.name(HK.views.scaleWords(summary), 60),
       ". The share tells how much of the model's variation comes from it. Open a row to see its plot; click a heading to sort."));
     const rows = effects.map((effect, i) => makeRow(summary, effect, i));
     const body = el("tbody");

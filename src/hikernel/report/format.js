@@ -37,12 +37,13 @@ HK.format = (() => {
     return `${count(n)} ${n === 1 ? one : many}`;
   }
 
-  function percent(share) {
+  // With `digits`, as many decimals; else the fewer the larger the share is.
+  function percent(share, digits) {
     if (share === null || share === undefined || !Number.isFinite(share)) return "not known";
     const value = 100 * share;
     const size = Math.abs(value);
-    if (size > 0 && size < 0.1) return `${value < 0 ? `above ${MINUS}` : "below "}0.1${NARROW}%`;
-    const decimals = size < 10 && size > 0 ? 1 : 0;
+    if (value > 0 && value < 0.005) return `<${NARROW}0.01${NARROW}%`;
+    const decimals = digits !== undefined ? digits : size === 0 || size >= 10 ? 0 : size >= 1 ? 1 : 2;
     return `${sign(value.toFixed(decimals))}${NARROW}%`;
   }
 

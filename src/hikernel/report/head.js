@@ -36,20 +36,26 @@ HK.head = (() => {
   }
 
   function goodness({ quality, task }) {
-    if (!quality || quality.model === null || quality.model === undefined) return { term: "How good", value: "not known", text: "no error was measured" };
+    const unknown = (value) => value === null || value === undefined;
+    if (!quality || (unknown(quality.model) && unknown(quality.explained))) return { term: "How good", value: "not known", text: "no error was measured" };
     const how = quality.kind === "training" ? "on the rows it was fitted to" : "on rows it had not seen";
-    if (quality.explained !== null && quality.explained !== undefined) {
-      const what = task === "classification" ? "of the uncertainty" : "of the variation";
-      return { term: "How good", value: format.percent(quality.explained), text: `${what} explained, measured ${how}` };
+    if (!unknown(quality.explained)) {
+      const what = task === "classification" ? "of the uncertainty about the class" : "of the variation";
+      return { term: "How good", value: format.percent(quality.explained, 1), text: `${what} explained, measured ${how}` };
     }
     return { term: "How good", value: format.number(quality.model, 3), text: `${quality.metric}, measured ${how}` };
   }
 
   function size(summary, data) {
     const effects = summary.effects?.length ?? 0;
-    const used = (data.columns || []).filter((column) => column.used).length;
+    const used = summary.function?.inputs.length ?? usedColumns(data);
     const text = data.has_columns === false ? "make up the model" : `of ${format.plural(used, "column")} out of ${format.count(data.n_columns)}`;
     return { term: "How simple", value: format.plural(effects, "effect"), text };
+  }
+
+  // The list of columns ends with those that tell where a value is missing; the table has none of them.
+  function usedColumns({ columns = [], n_columns: n }) {
+    return columns.slice(0, n).filter((column) => column.used).length;
   }
 
   function proof({ certificate }) {

@@ -27,6 +27,7 @@ HK.hull = (() => {
       Object.assign(this, { summary, hull, current: 0, width: 0 });
       this.children = HK.hullLayout.children(hull);
       this.largest = Math.max(...hull.map(({ share }) => share ?? 0), 1e-12);
+      this.titles = hull.map(({ term, parents }) => (term === "1" && !parents.length ? "constant" : term));
       this.effects = new Map((summary.terms || []).map((term) => [term.term, term.effect]));
       this.diagram = el("div", { class: "hull-diagram" });
       this.panel = el("div", { class: "hull-panel", role: "region", "aria-label": "The chosen term", "aria-live": "polite" });
@@ -36,7 +37,7 @@ HK.hull = (() => {
     chooser() {
       const order = this.hull.map((_, i) => i).sort((a, b) => (this.hull[b].share ?? 0) - (this.hull[a].share ?? 0));
       this.order = order;
-      const label = HK.dom.select("Go to", order.map((i) => this.hull[i].term), 0, (k) => this.select(order[k], false));
+      const label = HK.dom.select("Go to", order.map((i) => this.titles[i]), 0, (k) => this.select(order[k], false));
       this.list = label.querySelector("select");
       return el("div", { class: "choices" }, label);
     }
@@ -65,32 +66,38 @@ HK.hull = (() => {
       const radius = 5 + 8 * Math.sqrt((node.share || 0) / this.largest);
       return svg("g", {
         class: `node${node.active ? " active" : ""}`, transform: `translate(${x.toFixed(1)} ${y.toFixed(1)})`, role: "button", tabindex: "-1",
-        "aria-label": `${node.term}, ${this.words(node)}`, on: { click: () => this.select(i, true), focus: () => this.select(i, false) },
+        "aria-label": `${this.titles[i]}, ${this.words(node)}`, on: { click: () => this.select(i, true), focus: () => this.select(i, false) },
       },
-      svg("title", {}, node.term),
+      svg("title", {}, this.titles[i]),
       svg("circle", { class: "halo", r: radius + 5 }),
       svg("circle", { class: "dot", r: radius }),
-      svg("text", { y: radius + 15, "text-anchor": "middle" }, this.short(node, i)));
+      svg("text", { y: radius + 15, "text-anchor": "middle" }, this.short(i)));
     }
 
     // The name below a node, as long as there is room for it; nothing where there is none.
-    short(node, i) {
+    short(i) {
       const most = Math.floor(this.places[i].room / 7.5);
-      return most > 4 ? HK.format.plain(node.term, most) : "";
+      return most > 4 ? HK.format.plain(this.titles[i], most) : "";
     }
 
     // The name of the chosen node on top of everything else, where the node itself has no room for it.
     label(i) {
       const { x, y } = this.places[i];
-      const text = this.short(this.hull[i], i) ? "" : HK.format.plain(this.hull[i].term, 28);
+      const text = this.short(i) ? "" : HK.format.plain(this.titles[i], 28);
       const half = 3.8 * text.length;
       this.tag.textContent = text;
       this.tag.setAttribute("x", Math.min(Math.max(x, half), this.width - half));
       this.tag.setAttribute("y", y - 22);
     }
 
+    outside(node) {
+      if (!node.parents.length && node.term === "1") return "The constant is in every model: it is the base value.";
+      if (!node.active) return "This term carries no weight, so that it has no effect to show.";
+      return "This term is not in the final model: it was left out when the coefficients were estimated again.";
+    }
+
     words(node) {
-      return node.active ? `${format.percent(node.share)} of the model's variation` : "only leads to others";
+      return node.active ? `share ${format.percent(node.share)}` : "only leads to others";
     }
 
     key(event) {
@@ -133,15 +140,15 @@ HK.hull = (() => {
     describe() {
       const node = this.hull[this.current];
       const links = (title, list) => el("div", { class: "kin" }, el("h4", {}, title), list.length
-        ? el("p", {}, list.map((i) => el("button", { type: "button", class: "chip", on: { click: () => this.select(i, false) } }, name(this.hull[i].term, 36))))
+        ? el("p", {}, list.map((i) => el("button", { type: "button", class: "chip", on: { click: () => this.select(i, false) } }, name(this.titles[i], 36))))
         : el("p", { class: "small" }, "none"));
       const place = this.effects.get(node.term);
       const effect = place === null || place === undefined ? null : this.summary.effects[place];
-      HK.dom.replace(this.panel, el("h3", {}, name(node.term)),
+      HK.dom.replace(this.panel, el("h3", {}, name(this.titles[this.current])),
         el("p", {}, `${format.capital(this.words(node))}. ${format.capital(format.plural(node.order, "variable"))}, degree ${format.count(node.degree)}.`),
         links("Parents", node.parents), links("Children", this.children[this.current]),
         effect ? [el("h4", {}, "Its effect: ", name(effect.name, 60)), HK.effectView.create(this.summary, effect)]
-          : el("p", { class: "small" }, "This term is in no effect of the model."));
+          : el("p", { class: "small" }, this.outside(node)));
     }
   }
 

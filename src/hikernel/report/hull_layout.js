@@ -3,7 +3,9 @@
 globalThis.HK = globalThis.HK || {};
 
 HK.hullLayout = (() => {
-  const LABEL_WIDTH = 96;
+  const LABEL_WIDTH = 92;
+  const LABEL_HEIGHT = 46;
+  const MOST_LABELS = 24;
   const NODE_WIDTH = 26;
   const LAYER_HEIGHT = 74;
   const ROW_HEIGHT = 30;
@@ -30,7 +32,7 @@ HK.hullLayout = (() => {
   }
 
   // Returns {places: [{x, y, layer, room}], layers: [[node, ...]], height}. `room` is the width of a
-  // label, 0 where labels do not fit. A layer that is too wide is broken into rows.
+  // label, 0 in layers with too many nodes for labels. A layer that is too wide is broken into rows.
   function layout(hull, width) {
     const depth = depths(hull);
     const layers = [];
@@ -43,17 +45,18 @@ HK.hullLayout = (() => {
         return above.length ? above.reduce((a, b) => a + b, 0) / above.length : width / 2;
       };
       layer.sort((a, b) => wanted(a) - wanted(b) || a - b);
-      const labelled = layer.length * LABEL_WIDTH <= width;
+      const labelled = layer.length <= MOST_LABELS;
       const most = Math.max(1, Math.floor(width / (labelled ? LABEL_WIDTH : NODE_WIDTH)));
       const rows = Math.ceil(layer.length / most);
       const each = Math.ceil(layer.length / rows);
+      const rowHeight = labelled ? LABEL_HEIGHT : ROW_HEIGHT;
       layer.forEach((node, k) => {
         const row = Math.floor(k / each);
         const inRow = Math.min(each, layer.length - row * each);
         const gap = width / inRow;
-        places[node] = { x: gap * ((k % each) + 0.5), y: y + row * ROW_HEIGHT, layer: d, room: labelled ? gap : 0 };
+        places[node] = { x: gap * ((k % each) + 0.5), y: y + row * rowHeight, layer: d, room: labelled ? gap : 0 };
       });
-      y += (rows - 1) * ROW_HEIGHT + LAYER_HEIGHT;
+      y += (rows - 1) * rowHeight + LAYER_HEIGHT;
     });
     return { places, layers, height: y - LAYER_HEIGHT + 44 };
   }

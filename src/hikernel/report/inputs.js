@@ -48,6 +48,7 @@ HK.inputs = (() => {
 
   // A number with no more digits than a tenth of a step of the slider: what is shown is what is used.
   function tidy(input, x) {
+    if (input.values) return x;
     const [low, high] = limits(input, x);
     const decimals = 1 - Math.floor(Math.log10(niceStep(low, high)));
     return decimals > 15 ? Number(x.toPrecision(8)) : Number(x.toFixed(Math.max(0, decimals)));
@@ -64,17 +65,31 @@ HK.inputs = (() => {
     return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= rough) || 10 * power;
   }
 
-  function numberControl(input, id, first, send) {
-    let current = first;
+  // The positions of a slider as values: all values of a column that has few, else even steps.
+  function scaleOf(input, first) {
+    if (input.values) {
+      const near = (x) => input.values.reduce((best, value, i) => (Math.abs(value - x) < Math.abs(input.values[best] - x) ? i : best), 0);
+      return { last: input.values.length - 1, at: (k) => input.values[k], position: near };
+    }
     const [low, high] = limits(input, first);
     const step = niceStep(low, high);
+    return {
+      last: Math.max(1, Math.ceil((high - low) / step - 1e-9)),
+      at: (k) => tidy(input, Math.min(high, low + k * step)),
+      position: (x) => Math.round((x - low) / step),
+    };
+  }
+
+  function numberControl(input, id, first, send) {
+    let current = first;
+    const scale = scaleOf(input, first);
         const field = el("input", { type: "number", id, step: "any", value: String(first), inputmode: "decimal" });
     const slider = el("input", {
-      type: "range", min: 0, max: Math.max(1, Math.round((high - low) / step)), step: 1, "aria-label": `${input.name}, slider`,
+      type: "range", min: 0, max: scale.last, step: 1, "aria-label": `${input.name}, slider`,
     });
 
     function slide(x) {
-      slider.value = String(Math.round((x - low) / step));
+      slider.value = String(scale.position(x));
       slider.setAttribute("aria-valuetext", String(x));
     }
 
@@ -87,7 +102,7 @@ HK.inputs = (() => {
       send();
     });
     slider.addEventListener("input", () => {
-      current = tidy(input, Math.min(high, low + Number(slider.value) * step));
+      current = scale.at(Number(slider.value));
       field.value = String(current);
       field.setAttribute("aria-invalid", "false");
       slider.setAttribute("aria-valuetext", field.value);

@@ -7,7 +7,7 @@ HK.quality = (() => {
 
   function draw(summary, box) {
     const { quality } = summary;
-    if (!quality || !known(quality.model)) {
+    if (!quality || (!known(quality.model) && !known(quality.explained))) {
       box.append(note("No error was measured for this model, so that nothing can be said about how good it is."));
       return;
     }
@@ -20,18 +20,19 @@ HK.quality = (() => {
   }
 
   function comparison(summary, quality) {
-    const models = [["This model", quality.model, quality.explained, "main"], ["Linear model", quality.linear, quality.linear_explained, ""],
-      ["Constant", quality.constant, known(quality.explained) ? 0 : null, ""]].filter(([, value]) => known(value));
     const explained = known(quality.explained);
-    const longest = Math.max(...models.map(([, value]) => Math.abs(value)), 1e-300);
-    const head = explained ? ["Model", "Explained", metricName(quality)] : ["Model", metricName(quality)];
+    const measured = known(quality.model);
+    const models = [["This model", quality.model, quality.explained, "main"], ["Linear model", quality.linear, quality.linear_explained, ""],
+      ["Constant", quality.constant, explained ? 0 : null, ""]].filter(([, value, share]) => known(value) || known(share));
+    const longest = Math.max(...models.map(([, value]) => Math.abs(value ?? 0)), 1e-300);
+    const head = ["Model", ...(explained ? ["Explained"] : []), ...(measured ? [metricName(quality)] : [])];
     return el("table", { class: "plain compare" },
       el("caption", { class: "hidden" }, "Error of this model beside a linear model and a constant"),
       el("thead", {}, el("tr", {}, head.map((text) => el("th", { scope: "col" }, text)))),
       el("tbody", {}, models.map(([label, value, share, kind]) => {
         const text = `${format.number(value, 4)}${kind && known(quality.standard_error) ? ` \u00b1 ${format.number(quality.standard_error, 2)}` : ""}`;
         const cells = explained
-          ? [el("td", {}, known(share) ? bar(share, format.percent(share), kind) : "not known"), el("td", { class: "num" }, text)]
+          ? [el("td", {}, known(share) ? bar(share, format.percent(share, share ? 1 : 0), kind) : "not known"), measured ? el("td", { class: "num" }, text) : null]
           : [el("td", {}, bar(Math.abs(value) / longest, text, kind))];
         return el("tr", {}, el("th", { scope: "row" }, label), cells);
       })));

@@ -25,8 +25,10 @@ HK.views = (() => {
 
   // The share of the rows that have a category; null where it is not known.
   function categoryShare(summary, variable, label) {
-    const known = column(summary, variable)?.categories;
-    return known?.find((category) => category.label === label)?.share ?? null;
+    const { categories, values } = column(summary, variable) || {};
+    if (categories) return categories.find((category) => category.label === label)?.share ?? null;
+    // A number with two values is shown as a category; its labels have six digits.
+    return values?.find(([value]) => Number(value.toPrecision(6)) === Number(label))?.[1] ?? null;
   }
 
   // A value of an axis as text.

@@ -17,16 +17,19 @@ HK.waterfall = (() => {
     const ends = [start];
     shown.forEach(({ value }) => ends.push(ends[ends.length - 1] + value));
     const total = ends[ends.length - 1];
-    const low = Math.min(...ends, 0);
-    const room = Math.max(...ends, 0) - low || 1;
+    // Where effects are small beside the base value, the axis leaves zero out.
+    const near = Math.max(...ends) - Math.min(...ends) < 0.4 * Math.max(...ends.map(Math.abs));
+    const all = near ? ends : [...ends, 0];
+    const low = Math.min(...all);
+    const room = Math.max(...all) - low || 1;
     const place = (value) => (100 * (value - low)) / room;
 
     function row(label, from, to, text, kind) {
       const left = place(Math.min(from, to));
-      const width = Math.max(0.4, Math.abs(place(to) - place(from)));
+      const width = Math.abs(place(to) - place(from));
       return el("tr", { class: kind }, el("th", { scope: "row" }, label),
         el("td", { class: "fall", "aria-hidden": "true" },
-          el("span", { class: "fall-zero", style: { left: `${place(0)}%` } }),
+          near ? null : el("span", { class: "fall-zero", style: { left: `${place(0)}%` } }),
           el("span", { class: "fall-bar", style: { left: `${left}%`, width: `${width}%` } })),
         el("td", { class: "num" }, text));
     }
@@ -34,10 +37,10 @@ HK.waterfall = (() => {
     return el("table", { class: "plain waterfall" },
       el("thead", { class: "hidden" }, el("tr", {}, ["Part", "Bar", "Value"].map((text) => el("th", { scope: "col" }, text)))),
       el("tbody", {},
-        row("Base value", 0, start, format.number(start), "base"),
+        row("Base value", near ? start : 0, start, format.number(start), "base"),
         shown.map(({ label, value, ours }, i) =>
           row(ours ? label : name(label, 48), ends[i], ends[i + 1], format.signed(value), value < 0 ? "negative" : "positive")),
-        row(words, 0, total, format.number(total), "total")));
+        row(words, near ? total : 0, total, format.number(total), "total")));
   }
 
   return { create };

@@ -16,10 +16,11 @@ HK.whatif = (() => {
       box.append(note("The model uses no column: its prediction is always the same."));
       return;
     }
-    const state = { row: fn.inputs.map(start), output: 0 };
+    const inputs = fn.inputs.map((input) => ({ ...input, values: few(summary, input) }));
+    const state = { row: inputs.map(start), output: null }; // output: null follows the prediction
     const result = el("div", { class: "result" });
     const update = () => show(summary, state, result, update);
-    const fields = inputsByShare(summary, fn).map((i) => HK.inputs.create(fn.inputs[i], i, state.row[i], (value) => {
+    const fields = inputsByShare(summary, fn).map((i) => HK.inputs.create(inputs[i], i, state.row[i], (value) => {
       state.row[i] = value;
       update();
     }));
@@ -43,6 +44,12 @@ HK.whatif = (() => {
     return HK.inputs.value(input, input.default);
   }
 
+  // All values of a number that has few.
+  function few(summary, input) {
+    const values = input.kind === "number" && HK.views.column(summary, input.name)?.values;
+    return values ? values.map(([value]) => value) : null;
+  }
+
   // Inputs that matter most come first.
   function inputsByShare(summary, fn) {
     const shares = new Map((summary.variables || []).map((variable) => [variable.name, variable.share]));
@@ -53,7 +60,7 @@ HK.whatif = (() => {
     const effects = summary.effects || [];
     const found = HK.evaluate.evaluate(summary.function, state.row, effects.length);
     const prediction = HK.evaluate.predict(summary.link, found.f, summary.classes);
-    const k = state.output;
+    const k = state.output ?? likeliest(summary, prediction, found.f);
     const parts = effects.map((effect, i) => ({ label: effect.name, value: found.effects[i][k] })).filter(({ value }) => value !== 0);
     if (found.rest[k] !== 0) parts.push({ label: "terms outside the listed effects", value: found.rest[k], ours: true });
     const chooser = found.f.length > 1
@@ -64,6 +71,11 @@ HK.whatif = (() => {
       el("h3", {}, "What each effect adds"), scaleNote(summary, k), chooser,
       HK.waterfall.create(summary.function.intercept[k], parts, sumWords(summary)));
     if (old) box.querySelector("select")?.focus();
+  }
+
+  // The output that is explained unless another is chosen: the predicted class where each has its own.
+  function likeliest(summary, prediction, f) {
+    return f.length > 1 ? Math.max(0, summary.classes.indexOf(prediction.label)) : 0;
   }
 
   function head(summary, prediction, f) {
