@@ -21,6 +21,7 @@ LAYERS = [
     {"experiments"},
     {"demo"},
     {"estimators"},
+    {"report"},
     {"consistency", "explain"},
     {"persistence"},
     {"selection"},

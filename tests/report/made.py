@@ -51,32 +51,22 @@ def view(axes, function, n_outputs=1, held=()):
 def views(names, labels, n_outputs=1):
     """One view of every kind; each with the names of its variables and its shape."""
     a, b, c = names
+    curve = [number_axis(a, 81)]
+    steps = [number_axis(a, jumps=True)]
+    bars = [category_axis(c, labels)]
+    surface = [number_axis(a, 31), number_axis(b, 31)]
+    curves = [number_axis(a, 31), category_axis(c, labels)]
+    tiles = [category_axis(b, labels), category_axis(c, labels)]
+    slices = [number_axis(a, 21), number_axis(b, 21), number_axis(c, 3)]
+    held = [{"variable": "d", "value": 0.25}]
     return [
-        (view([number_axis(a, 81)], lambda x: math.sin(2 * x) + 0.3 * x, n_outputs), "curve"),
-        (view([number_axis(a, jumps=True)], lambda x: float(x > 0.5) + 0.1 * x, n_outputs), "steps"),
-        (view([category_axis(c, labels)], lambda i: 0.7 - 0.5 * i, n_outputs), "bars"),
-        (view([number_axis(a, 31), number_axis(b, 31)], lambda x, z: x * z, n_outputs), "surface"),
-        (
-            view([number_axis(a, 31), category_axis(c, labels)], lambda x, i: x * (i - 1), n_outputs),
-            "curves",
-        ),
-        (
-            view(
-                [category_axis(b, labels), category_axis(c, labels)],
-                lambda i, j: (i - 1) * (j - 1.5),
-                n_outputs,
-            ),
-            "table",
-        ),
-        (
-            view(
-                [number_axis(a, 21), number_axis(b, 21), number_axis(c, 3)],
-                lambda x, y, z: x * y * z,
-                n_outputs,
-                [{"variable": "d", "value": 0.25}],
-            ),
-            "order 3",
-        ),
+        (view(curve, lambda x: math.sin(2 * x) + 0.3 * x, n_outputs), "curve"),
+        (view(steps, lambda x: float(x > 0.5) + 0.1 * x, n_outputs), "steps"),
+        (view(bars, lambda i: 0.7 - 0.5 * i, n_outputs), "bars"),
+        (view(surface, lambda x, z: x * z, n_outputs), "surface"),
+        (view(curves, lambda x, i: x * (i - 1), n_outputs), "curves"),
+        (view(tiles, lambda i, j: (i - 1) * (j - 1.5), n_outputs), "table"),
+        (view(slices, lambda x, y, z: x * y * (z + 1), n_outputs, held), "order 3"),
     ]
 
 
@@ -244,6 +234,10 @@ def made(
     ]
     task = "classification" if classes else "regression"
     kind = "identity" if not classes else ("logistic" if n_outputs == 1 else "softmax")
+    fitted = function(names, labels, n_outputs)
+    for term in fitted["terms"]:
+        if term["effect"] is not None and term["effect"] >= n_effects:
+            term["effect"] = None
     return {
         "schema": 1,
         "version": "1.0",
@@ -317,6 +311,6 @@ def made(
             "n_in_problem": 7,
             "words": "The graph has about 10^14 kernels; 97 were looked at.",
         },
-        "function": function(names, labels, n_outputs),
+        "function": fitted,
         "function_note": "",
     }

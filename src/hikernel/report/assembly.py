@@ -86,12 +86,12 @@ def page(summary: Mapping[str, Any]) -> str:
 
 
 def script_json(value: Any) -> str:
-    """Return JSON in ASCII that is safe inside a script element.
+    r"""Return JSON in ASCII that is safe inside a script element.
 
     Examples
     --------
     >>> print(script_json("</script>"))
-    "\\u003c/script\\u003e"
+    "\u003c/script\u003e"
     """
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return re.sub("[<>&]", lambda match: _ESCAPES[match[0]], text)

@@ -105,7 +105,7 @@ HK.evaluate = (() => {
       return [[1], unit(spec.cuts.length + 1, spec.cuts.filter((cut) => cut < x).length)];
     },
     orthonormal: (spec, x) => orthonormal(spec, scaled(spec, x)),
-    asinh: (spec, x) => orthonormal(spec.inner, transformed(spec, scaled(spec, x))),
+    asinh: (spec, x) => levels(spec.inner, Math.asinh((scaled(spec, x) - spec.median) / spec.spread)),
     interpolation: (spec, x) => interpolated(spec.knots, spec.heights, scaled(spec, x)),
     powers: (spec, x) => single(spec.factors.map((factor, j) => factor * scaled(spec, x) ** j)),
     hermite: (spec, x) => single(hermite(scaled(spec, x), spec.ratio, 1, spec.n)),
@@ -119,10 +119,6 @@ HK.evaluate = (() => {
       return all;
     },
   };
-
-  function transformed(spec, z) {
-    return Math.asinh((z - spec.median) / spec.spread);
-  }
 
   function levels(spec, x) {
     if (!KINDS[spec.kind]) throw new Error(`unknown levels ${spec.kind}`);
