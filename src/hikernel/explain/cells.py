@@ -64,7 +64,7 @@ def axis_of(design: ColumnDesign, variable: int, level: int) -> Axis | None:
     if design.table.kinds[variable] == "boolean":
         return Axis(variable, "boolean")
     branch, _ = basis.branch(level)
-    if isinstance(branch, FittedCategorical):
+    if isinstance(branch, FittedCategorical) or design.table.categories[variable] is not None:
         return Axis(variable, "category")
     return Axis(variable, "steps") if isinstance(branch, FittedSteps) else None
 
@@ -75,10 +75,10 @@ def level_in_cells(design: ColumnDesign, axis: Axis, level: int) -> FloatArray:
     if axis.kind == "boolean":
         return basis.transform(_FALSE_TRUE)[level]
     branch, own = basis.branch(level)
-    if isinstance(branch, FittedSteps):
-        return branch.level_heights(own)
-    assert isinstance(branch, FittedCategorical)
-    return branch.transform(branch.codes)[own]
+    if axis.kind == "category":
+        return branch.transform(_codes(design, axis.variable))[own]
+    assert isinstance(branch, FittedSteps)
+    return branch.level_heights(own)
 
 
 def named_cells(
@@ -110,7 +110,7 @@ def named_cells(
         return _pieces([written(cut) for cut in cuts], name), values[ends]
     labels = ["False", "True"]
     if axis.kind == "category":
-        codes = _category_branch(design.bases[m]).codes
+        codes = _codes(design, m)
         known = design.table.categories[m]
         # Without categories it is a column of numbers that was given the basis of categories.
         labels = [written(code) if known is None else quoted(known[int(code)]) for code in codes]
@@ -175,7 +175,9 @@ def step_branch(basis: FittedBasis) -> FittedSteps:
     raise ValueError("The basis has no steps.")
 
 
-def _category_branch(basis: FittedBasis) -> FittedCategorical:
-    branch, _ = basis.branch(1)
-    assert isinstance(branch, FittedCategorical)
-    return branch
+def _codes(design: ColumnDesign, m: int) -> FloatArray:
+    """Return the codes of the categories of a column that were seen in ``fit``."""
+    branch, _ = design.bases[m].branch(1)
+    if isinstance(branch, FittedCategorical):
+        return branch.codes
+    return np.arange(float(len(design.table.categories[m] or ())))  # steps alone
