@@ -10,7 +10,6 @@ they are scikit-learn's own.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Self
 
 __all__ = ["BaseEstimator", "ClassifierMixin", "RegressorMixin"]
@@ -28,8 +27,6 @@ if TYPE_CHECKING:
         def set_fit_request(self, **requests: bool | str | None) -> Self: ...
         def set_score_request(self, **requests: bool | str | None) -> Self: ...
         def __sklearn_tags__(self) -> Any: ...
-        @property
-        def _repr_html_(self) -> Callable[[], str]: ...
         def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]: ...
 
     class ClassifierMixin:
