@@ -359,6 +359,10 @@ def test_names_that_could_be_read_as_something_else_are_quoted():
     assert "z(a)*z('b\\nc')" in text
     assert "z('a * b')" in text
     assert all(line[:1] in ("f", " ", "", "w") for line in text.splitlines())
+    for names in (["", " ", "z(a)"], ["3", "a, b", "x = 1"], ["b: c", " b", "f(b)"]):
+        design = design_of(X, [Polynomial(2)] * 3, weights, names=names)
+        text = formula(make_model(design, [((m, 1),) for m in range(3)]), design)
+        assert all(f"z({name!r})" in text for name in names)
 
 
 def test_large_numbers_are_written_out():
