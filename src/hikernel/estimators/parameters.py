@@ -154,7 +154,9 @@ DESCRIPTIONS: dict[str, str] = {
     term depends on every variable.""",
     "categorical": """list of str or int, optional
     Names or positions of numeric columns to treat as categories, or a boolean mask with one entry
-    per column. Text and the category types of pandas and polars are always categories.""",
+    per column. Text and the category types of pandas and polars are always categories. Where the
+    names of a pandas frame are integers, an integer is a name; tuples name columns of a
+    MultiIndex. Both hold for ``basis``, too.""",
     "ordered": """mapping or list of columns, optional
     Columns whose categories have an order, with all categories from the lowest to the highest:
     ``{"quality": ["low", "fair", "good"]}``. In a list of columns, each has the order of its

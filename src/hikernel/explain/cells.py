@@ -7,6 +7,7 @@ Here are the values of a level in the cells, and what texts call a cell.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -127,18 +128,22 @@ def quoted(value: object) -> str:
 
 
 def shown_names(names: Sequence[str]) -> list[str]:
-    """Return the names of columns as a formula shows them: in quotes if they read like numbers.
+    """Return the names of columns as a formula shows them.
 
-    >>> shown_names(["age", "7", "1e3", "age^2"])
-    ['age', "'7'", "'1e3'", "'age^2'"]
+    They are in quotes if they could be read as a number, a function, or more than a name.
+
+    >>> shown_names(["age", "dose (mg)", "7", "z(age)", "a, b", "age^2"])
+    ['age', 'dose (mg)', "'7'", "'z(age)'", "'a, b'", "'age^2'"]
     """
     return [
-        repr(name) if shown == name and _is_number(name) else shown
+        repr(name) if shown == name and _reads_like_more(name) else shown
         for name, shown in zip(names, unambiguous(names), strict=True)
     ]
 
 
-def _is_number(name: str) -> bool:
+def _reads_like_more(name: str) -> bool:
+    if any(mark in name for mark in (", ", ": ", " = ")) or re.fullmatch(r"[a-z]\d*\(.*\)", name):
+        return True
     try:
         float(name)
     except ValueError:
