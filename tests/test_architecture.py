@@ -21,7 +21,7 @@ LAYERS = [
     {"experiments"},
     {"demo"},
     {"estimators"},
-    {"plots"},
+    {"plots", "report"},
     {"consistency", "explain"},
     {"persistence"},
     {"selection"},

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 
-__all__ = ["RawColumn", "RawTable", "read_table"]
+__all__ = ["RawColumn", "RawTable", "read_table", "unused_name"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,11 +33,17 @@ class RawColumn:
         The values, of any dtype; missing ones are NaN, NaT, None or ``pandas.NA``.
     declared_category : bool
         Whether the dtype of the column is a category type.
+    order : tuple or None
+        All categories in the order in which the dtype declares them, if that may mean something.
+    ordered : bool
+        Whether the dtype says that it does.
     """
 
     name: str
     values: NDArray[Any]
     declared_category: bool = False
+    order: tuple[Any, ...] | None = None
+    ordered: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,11 +58,15 @@ class RawTable:
         Names of the columns if X is a frame with string names, otherwise None.
     block : ndarray of shape (n, p) or None
         X itself if it is an array of integers or floats, otherwise None.
+    labels : tuple or None
+        Labels of the columns if X is a frame whose names are not strings: integers, or the tuples
+        of a MultiIndex. The names of the columns are their text.
     """
 
     columns: Sequence[RawColumn]
     names: tuple[str, ...] | None
     block: NDArray[Any] | None = None
+    labels: tuple[Any, ...] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -142,11 +152,34 @@ def _read_frame(frame: nw.DataFrame[Any]) -> RawTable:
             "pandas by X.columns = X.columns.astype(str)."
         )
     names = tuple(str(name) for name in native_names) if strings else None
-    shown = names if names is not None else _positions(len(native_names))
+    shown = names if names is not None else _names_of(native_names)
     columns = [
         _read_series(name, series) for name, series in zip(shown, frame.iter_columns(), strict=True)
     ]
-    return RawTable(columns, names)
+    return RawTable(columns, names, labels=None if strings else tuple(native_names))
+
+
+def _names_of(labels: Sequence[Any]) -> list[str]:
+    """Return the text of labels that are not strings; that of a tuple joins its parts.
+
+    >>> _names_of([0, 1]), _names_of([("size", "mm"), ("size", ""), ("size / mm",)])
+    (['0', '1'], ['size / mm', 'size', 'size / mm (2)'])
+    """
+    names: list[str] = []
+    for m, label in enumerate(labels):
+        parts = label if isinstance(label, tuple) else (label,)
+        text = " / ".join(str(part) for part in parts if str(part))
+        names.append(unused_name(text or f"x{m}", names))
+    return names
+
+
+def unused_name(name: str, names: Sequence[str]) -> str:
+    """Return ``name``, with a number appended if it is among ``names``."""
+    number, candidate = 2, name
+    while candidate in names:
+        candidate = f"{name} ({number})"
+        number += 1
+    return candidate
 
 
 def _read_series(name: str, series: Any) -> RawColumn:
@@ -161,13 +194,33 @@ def _read_series(name: str, series: Any) -> RawColumn:
     if isinstance(dtype, nw.Unknown) and series.null_count() == len(series):
         return RawColumn(name, np.full(len(series), None, dtype=object))
     declared = isinstance(dtype, (nw.Categorical, nw.Enum))
+    order, ordered = _declared_order(series) if declared else (None, False)
     if declared and series.implementation.is_pyarrow():
         # pyarrow's to_numpy replaces nulls of a chunked dictionary by the last dictionary entry.
         native = series.to_native()
-        return RawColumn(name, native.cast(native.type.value_type).to_numpy(), True)
+        values = native.cast(native.type.value_type).to_numpy()
+        return RawColumn(name, values, True, order, ordered)
     if isinstance(dtype, (nw.Decimal, nw.Int128, nw.UInt128)):
         series = series.cast(nw.Float64)
-    return RawColumn(name, series.to_numpy(), declared)
+    return RawColumn(name, series.to_numpy(), declared, order, ordered)
+
+
+def _declared_order(series: Any) -> tuple[tuple[Any, ...] | None, bool]:
+    """Return the categories of a dtype in their order, if it has one, and whether it is ordered.
+
+    Ordered are the categoricals of pandas and the dictionaries of pyarrow that say so. An
+    enumeration of polars lists its categories, but does not tell whether that is an order.
+    """
+    native = series.to_native()
+    if series.implementation.is_pyarrow():
+        if not native.type.ordered or native.num_chunks == 0:
+            return None, False
+        return tuple(native.unify_dictionaries().chunk(0).dictionary.to_pylist()), True
+    if series.implementation.is_pandas_like():
+        ordered = bool(getattr(native.dtype, "ordered", False))
+        return (tuple(native.dtype.categories), True) if ordered else (None, False)
+    categories = getattr(series.dtype, "categories", None)
+    return (None if categories is None else tuple(categories)), False
 
 
 def _as_array(X: Any) -> NDArray[Any]:
