@@ -24,16 +24,21 @@ from hikernel.search import SearchSettings
 from hikernel.selection import (
     Choice,
     CrossValidation,
+    FitRecord,
     Fitted,
     Fold,
     LambdaPath,
+    SimplerModels,
+    TermModel,
     TrainingProblem,
     check_folds,
     comparable_refits,
     cross_validate,
     is_promising,
     refit,
+    refit_is_possible,
     relative_gain,
+    score_simpler_models,
     without_proof,
 )
 from hikernel.selection.folds import ModelScore
@@ -111,6 +116,7 @@ class CrossValidatedEstimator(HKLEstimator):
                 selected = problem.solve(start.lam, replace(settings, max_work=most), start=start)
             except OutOfTime:
                 selected = without_proof(start)
+            simpler = tried.simpler(data, start)
         fitted = refit(choice.refit, problem, selected)
         if fitted is None:
             warnings.warn(
@@ -121,6 +127,8 @@ class CrossValidatedEstimator(HKLEstimator):
             )
             fitted = Fitted(selected, selected, problem.design)
         self._set_fitted(fitted, problem.loss, problem.graph)
+        record = FitRecord.of(problem, fitted, data.name, path.points)
+        self._record = replace(record, simpler=simpler)
         self._warn(selected)
         self._warn_of_end(results.end, len(lams) > 1 and last)
         self.path_ = Path(path.points, path.end, problem.design, self._respond(problem))
@@ -256,6 +264,26 @@ class Comparison:
                 n_jobs=estimator.n_jobs,
                 callback=progress,
             )
+
+    def simpler(self, data: TrainingData, model: TermModel) -> SimplerModels:
+        """Return what a constant and a linear model score on the folds, if there is time.
+
+        A scorer of the user may look at more than predictions, and is not asked.
+        """
+        if not isinstance(self._estimator.scoring, str | None):
+            return SimplerModels()
+        source = self.problem.design.linear()
+        linear = None
+        try:
+            if source is not None and refit_is_possible(self.problem):
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", UserWarning)  # of columns, already given
+                    linear = TrainingProblem.make(
+                        source, data.rows, data.target, data.weights, data.loss
+                    )
+            return score_simpler_models(self.problem, linear, self.folds, self._score, model)
+        except (MemoryPlanError, OutOfTime):
+            return SimplerModels()
 
     def is_promising(self, known: CrossValidation) -> bool:
         """Return whether this graph is clearly better than a known one on the first fold."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 import warnings
 from collections.abc import Iterator
@@ -32,15 +31,17 @@ from hikernel.engines.machine import time_limit
 from hikernel.engines.protocol import FloatArray
 from hikernel.errors import CertificateWarning, ConvergenceWarning, OutOfTime
 from hikernel.estimators.explanations import Explanations
-from hikernel.estimators.parameters import OF_COLUMNS, ModelParameters
+from hikernel.estimators.parameters import OF_COLUMNS, ModelParameters, check_graph
 from hikernel.estimators.typed_bases import BaseEstimator
 from hikernel.graphs import GraphSource, SearchGraph
 from hikernel.losses import Loss
 from hikernel.search import SearchSettings, StopReason
 from hikernel.selection import (
     REFITS,
+    FitRecord,
     Fitted,
     PathEnd,
+    PathPoint,
     TermModel,
     TrainingProblem,
     compute_path,
@@ -82,6 +83,8 @@ class TrainingData:
         Weights of the rows, zero or positive.
     loss : Loss
         The loss.
+    name : str or None
+        Name of y, if it is a column with a name.
     """
 
     source: GraphSource
@@ -90,6 +93,7 @@ class TrainingData:
     target: FloatArray
     weights: FloatArray
     loss: Loss
+    name: str | None = None
 
 
 class HKLEstimator(Explanations, ModelParameters, BaseEstimator):
@@ -100,6 +104,9 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):
 
     _selected: TermModel
     """The model of the convex problem, which selected the terms."""
+
+    _record: FitRecord
+    """The data in numbers, the path, and what simpler models score."""
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether there is a fitted model; a failed fit leaves none."""
@@ -178,7 +185,7 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):
         """Return the graph to fit: ``self.graph``, or the grid of the columns of X."""
         chosen = {name: getattr(self, name) for name in OF_COLUMNS}
         if self.graph is not None:
-            return _check_graph(self.graph, chosen)
+            return check_graph(self.graph, chosen)
         del chosen["search"]
         return ColumnGrid(**chosen, owner=self._owner)
 
@@ -194,13 +201,15 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):
         if y is None:
             raise ValueError(f"{owner} requires y to be passed, but the target y is None.")
         rows = source.read(X)
+        name = getattr(y, "name", None)
         remedy = 'choose loss="log_loss"' if owner == "hkl_path" else "use HKLClassifier"
         y = check_target(y, labels=self._holds_labels, remedy=remedy)
         check_consistent_length(rows, y)
         if len(y) < 2:
             raise ValueError(f"X has {len(y)} row; a minimum of 2 is required by {owner}.")
         target, weights, loss = self._read_target(y, check_weights(len(y), sample_weight))
-        return TrainingData(source, rows, y, target, weights, loss)
+        name = None if name is None or callable(name) else str(name)
+        return TrainingData(source, rows, y, target, weights, loss, name)
 
     def _training_problem(self, data: TrainingData, settings: SearchSettings) -> TrainingProblem:
         """Fit the graph to the rows, and return the problem to solve."""
@@ -327,35 +336,42 @@ class OneAlphaEstimator(HKLEstimator):
         """Search, refit, set the fitted attributes, and warn of problems."""
         settings = self._start_fit()
         with self._time_limit():
-            problem = self._training_problem(self._read_data(X, y, sample_weight), settings)
+            data = self._read_data(X, y, sample_weight)
+            problem = self._training_problem(data, settings)
             self._check_refit(self.refit, problem)
-            selected = self._selected_model(problem, settings)
+            selected, points = self._selected_model(problem, settings)
         fitted = Fitted(selected, selected, problem.design)
         if self.refit is not None:
             fitted = self._refitted(self.refit, problem, selected)
         self._set_fitted(fitted, problem.loss, problem.graph)
+        self._record = FitRecord.of(problem, fitted, data.name, points)
         self._warn(selected)
         self._warn_of_outliers(problem, selected)
 
-    def _selected_model(self, problem: TrainingProblem, settings: SearchSettings) -> TermModel:
-        """Return the model at ``alpha``, or at the alpha with the least estimated error."""
-        start = None
+    def _selected_model(
+        self, problem: TrainingProblem, settings: SearchSettings
+    ) -> tuple[TermModel, list[PathPoint]]:
+        """Return the model at ``alpha``, or at the alpha with the least estimated error.
+
+        Also the path on which that alpha was found.
+        """
+        start, points = None, []
         if isinstance(self.alpha, str):
             lams = lambda_grid(problem, _AUTO_ALPHAS, None)
             unproven = replace(settings, certify="none")
             with self._path_progress(len(lams)) as show:
                 path = compute_path(problem, lams.tolist(), unproven, show, until_turned=True)
             chosen = path.least_error()
-            start = path.points[chosen].model
+            start, points = path.points[chosen].model, path.points
             self._warn_of_end(path.end, chosen == len(path) - 1)
         lam = float(self.alpha) if start is None else start.lam
         try:
             with self._search_progress() as callback:
-                return problem.solve(lam, settings, start=start, callback=callback)
+                return problem.solve(lam, settings, start=start, callback=callback), points
         except OutOfTime:
             if start is None:
-                return constant_model(problem, lam, settings)
-            return without_proof(start)
+                return constant_model(problem, lam, settings), points
+            return without_proof(start), points
 
     def _warn_of_outliers(self, problem: TrainingProblem, model: TermModel) -> None:
         """Warn if one row has over half of the training loss: tol is relative to the objective."""
@@ -376,23 +392,3 @@ def check_refit_name(name: str | None) -> None:
     if name not in (None, "auto", *REFITS):
         listed = ", ".join(repr(known) for known in (None, *REFITS))
         raise ValueError(f"refit must be one of {listed}, got {name!r}.")
-
-
-def _check_graph(graph: Any, chosen: dict[str, Any]) -> GraphSource:
-    """Return ``graph``; raise if it is not a graph, or if a parameter of columns is not default."""
-    usable = callable(getattr(graph, "read", None)) and callable(getattr(graph, "fit", None))
-    if not usable or isinstance(graph, type):
-        got = f"the class {graph.__name__}" if isinstance(graph, type) else type(graph).__name__
-        raise ValueError(
-            f"graph must be a KernelGraph or another graph of hikernel.graphs, got {got}; "
-            "KernelGraph(edges, kernels=...) makes one from edges, a mapping or a networkx graph."
-        )
-    defaults = {field.name: field.default for field in dataclasses.fields(ModelParameters)}
-    for name, value in chosen.items():
-        if isinstance(value, np.ndarray) or value != defaults[name]:
-            raise ValueError(
-                f"{name}={value!r} applies to a grid of columns and has no meaning with graph=; "
-                "leave it out (weights and depth belong to the graph itself)."
-            )
-    source: GraphSource = graph
-    return source
