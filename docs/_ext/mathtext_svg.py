@@ -13,9 +13,6 @@ import re
 from functools import cache
 from typing import Any
 
-from docutils import nodes
-from sphinx.util import logging
-
 EM = 100.0
 """Points to an em of the page. Sizes are rounded to points, so that it is large."""
 
@@ -25,7 +22,13 @@ _INK = "#010203"
 
 @cache
 def drawn(formula: str, scale: float) -> str:
-    """Return a formula as an <svg> element, sized in em and set on the baseline of the text."""
+    """Return a formula as an <svg> element, sized in em and set on the baseline of the text.
+
+    Raises
+    ------
+    ValueError
+        If matplotlib cannot read it.
+    """
     from matplotlib import rc_context
     from matplotlib.font_manager import FontProperties
     from matplotlib.mathtext import math_to_image
@@ -48,7 +51,9 @@ def drawn(formula: str, scale: float) -> str:
     )
 
 
-def _svg(translator: Any, node: nodes.Node, scale: float) -> str:
+def _svg(node: Any, scale: float) -> str:
+    from sphinx.util import logging
+
     formula = " ".join(node.astext().split())
     try:
         return drawn(formula, scale)
@@ -59,16 +64,20 @@ def _svg(translator: Any, node: nodes.Node, scale: float) -> str:
         return f"<code>{html.escape(formula)}</code>"
 
 
-def visit_inline(translator: Any, node: nodes.Node) -> None:
+def visit_inline(translator: Any, node: Any) -> None:
     """Write a formula in the text."""
-    translator.body.append(_svg(translator, node, 1.04))
-    raise nodes.SkipNode
+    from docutils.nodes import SkipNode
+
+    translator.body.append(_svg(node, 1.04))
+    raise SkipNode
 
 
-def visit_block(translator: Any, node: nodes.Node) -> None:
-    """Write a formula in lines of its own; wide ones scroll."""
-    translator.body.append(f'<div class="formula-block">{_svg(translator, node, 1.08)}</div>')
-    raise nodes.SkipNode
+def visit_block(translator: Any, node: Any) -> None:
+    """Write a formula on lines of its own; a wide one scrolls."""
+    from docutils.nodes import SkipNode
+
+    translator.body.append(f'<div class="formula-block">{_svg(node, 1.08)}</div>')
+    raise SkipNode
 
 
 def setup(app: Any) -> dict[str, Any]:
