@@ -54,6 +54,7 @@ sphinx_gallery_conf = {
     "subsection_order": ["../examples/tables", "../examples/graphs"],
     "within_subsection_order": "gallery_order.place",
     "abort_on_example_error": True,
+    "capture_repr": (),
     "download_all_examples": False,
     "show_memory": False,
     "min_reported_time": 0,

@@ -12,6 +12,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 
 from hikernel import HKLRegressor, HKLRegressorCV
 from hikernel.graphs import KernelGraph
+from hikernel.plots import plot_hull
 
 # %%
 # A hierarchy
@@ -54,6 +55,7 @@ for name, signal in truths.items():
     y = signal + 0.1 * rng.standard_normal(200)
     model = HKLRegressorCV(graph=graph, refit=None, rule="one_se").fit(X, y)
     print(f"{name}: {', '.join(model.terms_.query('share > 0.001')['term'])}")
+plot_hull(model)  # of the second one
 
 # %%
 # No edges

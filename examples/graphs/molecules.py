@@ -11,6 +11,7 @@ nothing, bonds a little.
 from hikernel import HKLRegressorCV
 from hikernel.datasets import make_molecules
 from hikernel.graphs import weisfeiler_lehman
+from hikernel.plots import plot_hull
 
 data = make_molecules(300, seed=0)
 new = make_molecules(300, seed=1)
@@ -23,6 +24,7 @@ print(f"Truth: {data.truth}")
 
 model = HKLRegressorCV(graph=weisfeiler_lehman(5), rule="one_se").fit(data.X, data.y)
 print(model.hull_[["term", "norm", "share"]].to_string(index=False))
+plot_hull(model)
 
 # %%
 # What it is worth on new molecules, and what is proven.

@@ -10,6 +10,7 @@ that coarser looks see nothing at all.
 from hikernel import HKLRegressorCV
 from hikernel.datasets import make_clouds
 from hikernel.graphs import pyramid_match
+from hikernel.plots import plot_hull
 
 data = make_clouds(150, 2, seed=0)
 new = make_clouds(150, 2, seed=1)
@@ -22,6 +23,7 @@ print(f"Truth: {data.truth}")
 
 model = HKLRegressorCV(graph=pyramid_match(5), rule="one_se").fit(data.X, data.y)
 print(model.hull_[["term", "norm", "share"]].to_string(index=False))
+plot_hull(model)
 
 # %%
 # What it is worth on new clouds, and what is proven.
