@@ -21,6 +21,7 @@ LAYERS = [
     {"experiments"},
     {"demo"},
     {"estimators"},
+    {"plots", "report"},
     {"consistency", "explain"},
     {"persistence"},
     {"selection"},
