@@ -67,7 +67,7 @@ $(VENV)/.docs: pyproject.toml | $(BIN)/python
 # From scratch every time: a script or a name that is gone would leave its old page behind. One thread,
 # so that the pages are those of every machine. A warning, such as a link that leads nowhere, is an error.
 docs: $(VENV)/.docs
-	rm -rf docs/_build docs/gallery docs/api/generated
+	rm -rf docs/_build docs/gallery docs/api/generated docs/sg_execution_times.rst
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
 	@echo "The first page is docs/_build/html/index.html"
 
