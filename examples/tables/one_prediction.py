@@ -2,8 +2,8 @@
 Why this prediction?
 ====================
 
-The model is a sum of effects, so that a prediction is a sum, too: the average, plus what each
-effect adds or takes away.
+The model is a sum of effects, so that a prediction is a sum, too: a constant, the intercept, plus
+what each effect adds or takes away.
 """
 
 from sklearn.datasets import load_diabetes
@@ -22,7 +22,7 @@ reasons = model.explain(patient)
 print(reasons)
 
 # %%
-# The same as a picture: from the average to the prediction, the largest effects first.
+# The same as a picture: from the intercept to the prediction, the largest effects first.
 
 plot_prediction(model, reasons)
 
