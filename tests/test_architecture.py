@@ -291,7 +291,7 @@ def test_the_import_takes_less_than_a_second():
 
 @pytest.mark.parametrize(
     "path",
-    sorted([*(ROOT / "benchmarks").glob("*.py"), *(ROOT / "examples").glob("*.py")]),
+    sorted([*(ROOT / "benchmarks").glob("*.py"), *(ROOT / "examples").rglob("*.py")]),
     ids=lambda path: path.name,
 )
 def test_scripts_import_what_is_there(path):
