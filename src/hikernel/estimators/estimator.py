@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
+import logging
 import time
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from os import PathLike
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,7 @@ from hikernel.engines.machine import time_limit
 from hikernel.engines.protocol import FloatArray
 from hikernel.errors import CertificateWarning, ConvergenceWarning, OutOfTime
 from hikernel.estimators.explanations import Explanations
+from hikernel.estimators.graph_parameter import check_graph
 from hikernel.estimators.parameters import OF_COLUMNS, ModelParameters
 from hikernel.estimators.typed_bases import BaseEstimator
 from hikernel.graphs import GraphSource, SearchGraph
@@ -52,7 +53,12 @@ from hikernel.selection import (
     without_proof,
 )
 
+if TYPE_CHECKING:
+    from hikernel.estimators.progress import FitProgress
+
 __all__ = ["HKLEstimator", "TrainingData"]
+
+_log = logging.getLogger(__name__)
 
 _FEW_ROWS = 20
 """Up to this many rows, a single row with most of the objective is no reason for a warning."""
@@ -178,7 +184,7 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):
         """Return the graph to fit: ``self.graph``, or the grid of the columns of X."""
         chosen = {name: getattr(self, name) for name in OF_COLUMNS}
         if self.graph is not None:
-            return _check_graph(self.graph, chosen)
+            return check_graph(self.graph, chosen)
         del chosen["search"]
         return ColumnGrid(**chosen, owner=self._owner)
 
@@ -200,6 +206,7 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):
         if len(y) < 2:
             raise ValueError(f"X has {len(y)} row; a minimum of 2 is required by {owner}.")
         target, weights, loss = self._read_target(y, check_weights(len(y), sample_weight))
+        _log.info("Read %d rows of X and y; the loss is %s.", len(y), type(loss).__name__)
         return TrainingData(source, rows, y, target, weights, loss)
 
     def _training_problem(self, data: TrainingData, settings: SearchSettings) -> TrainingProblem:
@@ -283,21 +290,13 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):
                 stacklevel=outside_level(),
             )
 
-    def _path_progress(self, n_points: int) -> AbstractContextManager[Any]:
-        """Return a context that gives a function to call with every point, or None if silent."""
+    def _progress(self) -> AbstractContextManager[FitProgress | None]:
+        """Return a context for a whole fit that gives what shows its stages, None if silent."""
         if not self.verbose:
             return nullcontext()
-        from hikernel.estimators.progress import PathProgress
+        from hikernel.estimators.progress import FitProgress  # imported only when needed
 
-        return PathProgress(n_points)
-
-    def _search_progress(self) -> AbstractContextManager[Any]:
-        """Return a context that gives a function to call with every step, or None if silent."""
-        if not self.verbose:
-            return nullcontext()
-        from hikernel.estimators.progress import SearchProgress
-
-        return SearchProgress(self.max_kernels)
+        return FitProgress(int(self.verbose))
 
     def _raw_predict(self, X: Any) -> FloatArray:
         """Return f(x) for the rows of X, shape (n,) or (n, k)."""
@@ -326,36 +325,51 @@ class OneAlphaEstimator(HKLEstimator):
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Search, refit, set the fitted attributes, and warn of problems."""
         settings = self._start_fit()
-        with self._time_limit():
-            problem = self._training_problem(self._read_data(X, y, sample_weight), settings)
-            self._check_refit(self.refit, problem)
-            selected = self._selected_model(problem, settings)
-        fitted = Fitted(selected, selected, problem.design)
-        if self.refit is not None:
-            fitted = self._refitted(self.refit, problem, selected)
+        with self._progress() as show:
+            if show:
+                show.stage("read")
+            with self._time_limit():
+                problem = self._training_problem(self._read_data(X, y, sample_weight), settings)
+                self._check_refit(self.refit, problem)
+                selected = self._selected_model(problem, settings, show)
+            fitted = Fitted(selected, selected, problem.design)
+            if self.refit is not None:
+                if show:
+                    show.stage("refit")
+                fitted = self._refitted(self.refit, problem, selected)
+                _log.info("Refit %r: %d terms.", self.refit, fitted.model.n_terms)
         self._set_fitted(fitted, problem.loss, problem.graph)
         self._warn(selected)
         self._warn_of_outliers(problem, selected)
 
-    def _selected_model(self, problem: TrainingProblem, settings: SearchSettings) -> TermModel:
+    def _selected_model(
+        self, problem: TrainingProblem, settings: SearchSettings, show: FitProgress | None
+    ) -> TermModel:
         """Return the model at ``alpha``, or at the alpha with the least estimated error."""
         start = None
         if isinstance(self.alpha, str):
             lams = lambda_grid(problem, _AUTO_ALPHAS, None)
             unproven = replace(settings, certify="none")
-            with self._path_progress(len(lams)) as show:
-                path = compute_path(problem, lams.tolist(), unproven, show, until_turned=True)
+            if show:
+                show.stage("path", "alphas")
+            each = show.point if show else None
+            path = compute_path(problem, lams.tolist(), unproven, each, until_turned=True)
             chosen = path.least_error()
             start = path.points[chosen].model
             self._warn_of_end(path.end, chosen == len(path) - 1)
         lam = float(self.alpha) if start is None else start.lam
         try:
-            with self._search_progress() as callback:
-                return problem.solve(lam, settings, start=start, callback=callback)
+            if show:
+                show.stage("search and proof", "kernels")
+            selected = problem.solve(
+                lam, settings, start=start, callback=show.step if show else None
+            )
         except OutOfTime:
             if start is None:
                 return constant_model(problem, lam, settings)
             return without_proof(start)
+        _log.info("Solved at alpha %.4g. %s", lam, selected.certificate)
+        return selected
 
     def _warn_of_outliers(self, problem: TrainingProblem, model: TermModel) -> None:
         """Warn if one row has over half of the training loss: tol is relative to the objective."""
@@ -376,23 +390,3 @@ def check_refit_name(name: str | None) -> None:
     if name not in (None, "auto", *REFITS):
         listed = ", ".join(repr(known) for known in (None, *REFITS))
         raise ValueError(f"refit must be one of {listed}, got {name!r}.")
-
-
-def _check_graph(graph: Any, chosen: dict[str, Any]) -> GraphSource:
-    """Return ``graph``; raise if it is not a graph, or if a parameter of columns is not default."""
-    usable = callable(getattr(graph, "read", None)) and callable(getattr(graph, "fit", None))
-    if not usable or isinstance(graph, type):
-        got = f"the class {graph.__name__}" if isinstance(graph, type) else type(graph).__name__
-        raise ValueError(
-            f"graph must be a KernelGraph or another graph of hikernel.graphs, got {got}; "
-            "KernelGraph(edges, kernels=...) makes one from edges, a mapping or a networkx graph."
-        )
-    defaults = {field.name: field.default for field in dataclasses.fields(ModelParameters)}
-    for name, value in chosen.items():
-        if isinstance(value, np.ndarray) or value != defaults[name]:
-            raise ValueError(
-                f"{name}={value!r} applies to a grid of columns and has no meaning with graph=; "
-                "leave it out (weights and depth belong to the graph itself)."
-            )
-    source: GraphSource = graph
-    return source
