@@ -25,6 +25,7 @@ assert own.level == logging.NOTSET and own.propagate
 """
 
 
+@pytest.mark.slow
 def test_nobody_hears_of_it_unasked():
     done = subprocess.run([sys.executable, "-c", QUIET], capture_output=True, text=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

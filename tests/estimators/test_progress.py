@@ -48,6 +48,7 @@ def test_a_file_gets_a_line_per_stage(capsys):
         "hikernel cross-validation",
         "hikernel trial of steps",
         "hikernel proof",
+        "hikernel simpler models",
         "hikernel refit",
     ]
     assert re.match(r"hikernel cross-validation: 18 fits, alpha=\S+, terms=\d+, error=", lines[1])
@@ -56,6 +57,7 @@ def test_a_file_gets_a_line_per_stage(capsys):
     assert all(re.search(r" \[\d+\.\d s\]$", line) for line in shown.err.splitlines())
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The chosen alpha is the smallest")
 def test_folds_in_processes_are_counted(capsys):
     HKLRegressorCV(verbose=1, n_jobs=2, basis={}, **QUICK).fit(*data())
@@ -105,7 +107,7 @@ def test_a_terminal_gets_a_running_count(monkeypatch):
     HKLRegressorCV(verbose=1, **QUICK).fit(*data())
     text = sys.stderr.getvalue()
     finished = [line.split("\r")[-1] for line in text.rstrip().split("\n")]
-    assert len(finished) == 5
+    assert len(finished) == 6
     assert re.match(r"cross-validation: 18 fits \[\d\d:\d\d, alpha=\S+, terms=", finished[1])
     assert "2000" not in text  # no bar towards max_kernels
     assert "%" not in text

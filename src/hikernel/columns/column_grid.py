@@ -303,19 +303,13 @@ class ColumnDesign(Design):
     def terms(self, nodes: Sequence[Node]) -> dict[str, list[Any]]:
         """Return the columns of a frame with one row per term: term, order, degree."""
         return {
-            "term": term_names(nodes, self.names, self._level_name),
+            "term": term_names(nodes, self.names, lambda m, j, x: self.bases[m].level_name(j, x)),
             "order": [node_order(node) for node in nodes],
             "degree": [sum(self.bases[m].depth(j) for m, j in node) for node in nodes],
         }
 
-    def _level_name(self, variable: int, level: int, name: str) -> str:
-        return self.bases[variable].level_name(level, name)
-
     def one_variable(self, variable: int, n_points: int) -> list[FloatArray] | None:
-        """Return the levels of a variable over the range in which most of its values lie.
-
-        None for a column of categories.
-        """
+        """Return the levels of a variable where most of its values lie; None for categories."""
         basis = self.bases[variable]
         if isinstance(basis, FittedCategorical):
             return None
@@ -347,10 +341,7 @@ class ColumnDesign(Design):
         return RicherDesign(design, engine, grid, self.source.degree + _MORE_LEVELS, levels)
 
     def for_any_rows(self, node: Node) -> Node:
-        """Return a node with the numbers of levels within their branch, negative for steps.
-
-        How many levels a branch has depends on the rows.
-        """
+        """Return a node with numbers of levels within their branch, negative for steps."""
         out = []
         for m, level in node:
             basis, own = self.bases[m].branch(level)
@@ -359,14 +350,27 @@ class ColumnDesign(Design):
 
     def effect_name(self, node: Node) -> str:
         """Return the product of the names of the columns of a node, in quotes where needed."""
-        names = unambiguous(self.names)
-        return " * ".join(names[m] for m, _ in node)
+        return " * ".join(unambiguous(self.names)[m] for m, _ in node)
 
     def with_steps(self) -> ColumnGrid | None:
         """Return the columns with steps beside their smooth functions; None if bases are given."""
         source = self.source
         plain = source is not None and isinstance(source.basis, str) and source.basis == AUTO
         return replace(source, basis=WITH_STEPS) if source is not None and plain else None
+
+    def linear(self) -> ColumnGrid | None:
+        """Return the columns with one level each, linear for numbers; None for a loaded model."""
+        kinds = zip(self.names, self.table.kinds, self.choices, strict=False)
+        bases = {x: "orthonormal" if k == "number" else choice.basis for x, k, choice in kinds}
+        return self.source and replace(self.source, basis=bases, degree=1)
+
+    def main_effects(self) -> list[Node]:
+        """Return the first level of every column that is not constant."""
+        return [((m, 1),) for m, basis in enumerate(self.bases) if basis.max_level > 0]
+
+    def kinds(self) -> tuple[str, ...]:
+        """Return the kind of every column of the matrix."""
+        return self.table.kinds
 
     def up_to(self, levels: Mapping[int, int]) -> ColumnDesign:
         """Return the design without the levels above ``levels[m]``, for each variable m in it."""

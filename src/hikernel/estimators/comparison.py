@@ -18,16 +18,19 @@ from hikernel.checks import check_choice, outside_level
 from hikernel.engines.machine import is_late
 from hikernel.engines.protocol import FloatArray
 from hikernel.errors import MemoryPlanError, OutOfTime
-from hikernel.estimators.estimator import HKLEstimator, TrainingData, check_refit_name
+from hikernel.estimators.estimator import HKLEstimator, check_refit_name
 from hikernel.estimators.path import Path, check_alphas, path_lams
+from hikernel.estimators.training_data import TrainingData
 from hikernel.graphs import take
 from hikernel.search import SearchSettings
 from hikernel.selection import (
     Choice,
     CrossValidation,
+    FitRecord,
     Fitted,
     Fold,
     LambdaPath,
+    SimplerModels,
     TermModel,
     TrainingProblem,
     check_folds,
@@ -35,7 +38,9 @@ from hikernel.selection import (
     cross_validate,
     is_promising,
     refit,
+    refit_is_possible,
     relative_gain,
+    score_simpler_models,
     without_proof,
 )
 from hikernel.selection.folds import ModelScore
@@ -125,6 +130,9 @@ class CrossValidatedEstimator(HKLEstimator):
                     show.stage("proof", "kernels")
                 most = max(_LEAST_PROOF_WORK, _PROOF_SHARE * results.work)
                 selected = _proven(problem, start, replace(settings, max_work=most), show)
+                if show:
+                    show.stage("simpler models")
+                simpler = tried.simpler(data, start)
             if show:
                 show.stage("refit")
             fitted = refit(choice.refit, problem, selected)
@@ -139,6 +147,8 @@ class CrossValidatedEstimator(HKLEstimator):
             )
             fitted = Fitted(selected, selected, problem.design)
         self._set_fitted(fitted, problem.loss, problem.graph)
+        record = FitRecord.of(problem, fitted, data.name, path.points)
+        self._record = replace(record, simpler=simpler)
         self._warn(selected)
         self._warn_of_end(results.end, len(lams) > 1 and last)
         self.path_ = Path(path.points, path.end, problem.design, self._respond(problem))
@@ -278,6 +288,26 @@ class Comparison:
             callback=show.point if show else None,
             count=show.fits if show else None,
         )
+
+    def simpler(self, data: TrainingData, model: TermModel) -> SimplerModels:
+        """Return what a constant and a linear model score on the folds, if there is time.
+
+        A scorer of the user may look at more than predictions, and is not asked.
+        """
+        if not isinstance(self._estimator.scoring, str | None):
+            return SimplerModels()
+        source = self.problem.design.linear()
+        linear = None
+        try:
+            if source is not None and refit_is_possible(self.problem):
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", UserWarning)  # of columns, already given
+                    linear = TrainingProblem.make(
+                        source, data.rows, data.target, data.weights, data.loss
+                    )
+            return score_simpler_models(self.problem, linear, self.folds, self._score, model)
+        except (MemoryPlanError, OutOfTime):
+            return SimplerModels()
 
     def is_promising(self, known: CrossValidation, show: FitProgress | None) -> bool:
         """Return whether this graph is clearly better than a known one on the first fold."""

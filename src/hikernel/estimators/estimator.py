@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -32,16 +32,18 @@ from hikernel.engines.machine import time_limit
 from hikernel.engines.protocol import FloatArray
 from hikernel.errors import CertificateWarning, ConvergenceWarning, OutOfTime
 from hikernel.estimators.explanations import Explanations
-from hikernel.estimators.graph_parameter import check_graph
-from hikernel.estimators.parameters import OF_COLUMNS, ModelParameters
+from hikernel.estimators.parameters import OF_COLUMNS, ModelParameters, check_graph
+from hikernel.estimators.training_data import TrainingData
 from hikernel.estimators.typed_bases import BaseEstimator
 from hikernel.graphs import GraphSource, SearchGraph
 from hikernel.losses import Loss
 from hikernel.search import SearchSettings, StopReason
 from hikernel.selection import (
     REFITS,
+    FitRecord,
     Fitted,
     PathEnd,
+    PathPoint,
     TermModel,
     TrainingProblem,
     compute_path,
@@ -56,7 +58,7 @@ from hikernel.selection import (
 if TYPE_CHECKING:
     from hikernel.estimators.progress import FitProgress
 
-__all__ = ["HKLEstimator", "TrainingData"]
+__all__ = ["HKLEstimator", "OneAlphaEstimator"]
 
 _log = logging.getLogger(__name__)
 
@@ -70,34 +72,6 @@ _DESIGN_ATTRIBUTES = ("columns_", "bases_", "n_features_in_", "feature_names_in_
 """Fitted attributes that only some designs set; those of an earlier fit are removed."""
 
 
-@dataclass(frozen=True)
-class TrainingData:
-    """The arguments of ``fit``, after checks.
-
-    Attributes
-    ----------
-    source : GraphSource
-        The graph, or the grid of the columns of X.
-    rows : Any
-        The rows of X, as the source reads them.
-    y : ndarray of shape (n,)
-        Float64, or labels of any type.
-    target : ndarray of shape (n,) or (n, k)
-        y encoded for the loss.
-    weights : ndarray of shape (n,)
-        Weights of the rows, zero or positive.
-    loss : Loss
-        The loss.
-    """
-
-    source: GraphSource
-    rows: Any
-    y: NDArray[Any]
-    target: FloatArray
-    weights: FloatArray
-    loss: Loss
-
-
 class HKLEstimator(Explanations, ModelParameters, BaseEstimator):
     """Base class of the estimators; subclasses define how y is read."""
 
@@ -106,6 +80,9 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):
 
     _selected: TermModel
     """The model of the convex problem, which selected the terms."""
+
+    _record: FitRecord
+    """The data in numbers, the path, and what simpler models score."""
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether there is a fitted model; a failed fit leaves none."""
@@ -200,14 +177,16 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):
         if y is None:
             raise ValueError(f"{owner} requires y to be passed, but the target y is None.")
         rows = source.read(X)
+        name = getattr(y, "name", None)
         remedy = 'choose loss="log_loss"' if owner == "hkl_path" else "use HKLClassifier"
         y = check_target(y, labels=self._holds_labels, remedy=remedy)
         check_consistent_length(rows, y)
         if len(y) < 2:
             raise ValueError(f"X has {len(y)} row; a minimum of 2 is required by {owner}.")
         target, weights, loss = self._read_target(y, check_weights(len(y), sample_weight))
+        name = None if name is None or callable(name) else str(name)
         _log.info("Read %d rows of X and y; the loss is %s.", len(y), type(loss).__name__)
-        return TrainingData(source, rows, y, target, weights, loss)
+        return TrainingData(source, rows, y, target, weights, loss, name)
 
     def _training_problem(self, data: TrainingData, settings: SearchSettings) -> TrainingProblem:
         """Fit the graph to the rows, and return the problem to solve."""
@@ -329,9 +308,10 @@ class OneAlphaEstimator(HKLEstimator):
             if show:
                 show.stage("read")
             with self._time_limit():
-                problem = self._training_problem(self._read_data(X, y, sample_weight), settings)
+                data = self._read_data(X, y, sample_weight)
+                problem = self._training_problem(data, settings)
                 self._check_refit(self.refit, problem)
-                selected = self._selected_model(problem, settings, show)
+                selected, points = self._selected_model(problem, settings, show)
             fitted = Fitted(selected, selected, problem.design)
             if self.refit is not None:
                 if show:
@@ -339,14 +319,18 @@ class OneAlphaEstimator(HKLEstimator):
                 fitted = self._refitted(self.refit, problem, selected)
                 _log.info("Refit %r: %d terms.", self.refit, fitted.model.n_terms)
         self._set_fitted(fitted, problem.loss, problem.graph)
+        self._record = FitRecord.of(problem, fitted, data.name, points)
         self._warn(selected)
         self._warn_of_outliers(problem, selected)
 
     def _selected_model(
         self, problem: TrainingProblem, settings: SearchSettings, show: FitProgress | None
-    ) -> TermModel:
-        """Return the model at ``alpha``, or at the alpha with the least estimated error."""
-        start = None
+    ) -> tuple[TermModel, list[PathPoint]]:
+        """Return the model at ``alpha``, or at the alpha with the least estimated error.
+
+        Also the path on which that alpha was found.
+        """
+        start, points = None, []
         if isinstance(self.alpha, str):
             lams = lambda_grid(problem, _AUTO_ALPHAS, None)
             unproven = replace(settings, certify="none")
@@ -355,7 +339,7 @@ class OneAlphaEstimator(HKLEstimator):
             each = show.point if show else None
             path = compute_path(problem, lams.tolist(), unproven, each, until_turned=True)
             chosen = path.least_error()
-            start = path.points[chosen].model
+            start, points = path.points[chosen].model, path.points
             self._warn_of_end(path.end, chosen == len(path) - 1)
         lam = float(self.alpha) if start is None else start.lam
         try:
@@ -366,10 +350,10 @@ class OneAlphaEstimator(HKLEstimator):
             )
         except OutOfTime:
             if start is None:
-                return constant_model(problem, lam, settings)
-            return without_proof(start)
+                return constant_model(problem, lam, settings), points
+            return without_proof(start), points
         _log.info("Solved at alpha %.4g. %s", lam, selected.certificate)
-        return selected
+        return selected, points
 
     def _warn_of_outliers(self, problem: TrainingProblem, model: TermModel) -> None:
         """Warn if one row has over half of the training loss: tol is relative to the objective."""

@@ -42,12 +42,18 @@ class Explanations:
     def _column_design(self, what: str) -> ColumnDesign:
         """Return the columns and bases of the model; raise if it was fitted on a graph."""
         check_is_fitted(self)
-        if not isinstance(self._design, ColumnDesign):
+        columns = self._columns
+        if columns is None:
             raise ValueError(
                 f"{what} needs columns, and this model was fitted on a graph of kernels, which has "
                 "none; hull_, terms_ and effects(X) describe it by its nodes."
             )
-        return self._design
+        return columns
+
+    @property
+    def _columns(self) -> ColumnDesign | None:
+        """The columns and bases of the model; None if it was fitted on a graph."""
+        return self._design if isinstance(self._design, ColumnDesign) else None
 
     @property
     def terms_(self) -> pd.DataFrame:
@@ -66,6 +72,21 @@ class Explanations:
         """
         check_is_fitted(self)
         return effects_summary(self._model, self._design)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the fitted model as one dict of plain data, ready for JSON.
+
+        Returns
+        -------
+        dict
+            What was fitted to which data with which settings, how good it is, effects with shares,
+            shapes and values on a grid, terms, hull, path, search, certificate, and f itself
+            (``docs/summary.md``). Plots and reports draw nothing else.
+        """
+        from hikernel.estimators.summary import summarize  # imported only when needed
+
+        check_is_fitted(self)
+        return summarize(self)
 
     def effects(self, X: Any) -> pd.DataFrame:
         """Return what each term contributes to f(x).

@@ -13,11 +13,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, TypedDict, TypeVar
 
+import numpy as np
+
+from hikernel.graphs import GraphSource
+
 __all__ = [
     "OF_COLUMNS",
     "ChoiceParameters",
     "ModelOptions",
     "ModelParameters",
+    "check_graph",
     "documented",
     "same_parameters",
 ]
@@ -247,3 +252,23 @@ def same_parameters(cls: type[Any]) -> Callable[[T], T]:
         return function
 
     return decorate
+
+
+def check_graph(graph: Any, chosen: dict[str, Any]) -> GraphSource:
+    """Return ``graph``; raise if it is not a graph, or if a parameter of columns is not default."""
+    usable = callable(getattr(graph, "read", None)) and callable(getattr(graph, "fit", None))
+    if not usable or isinstance(graph, type):
+        got = f"the class {graph.__name__}" if isinstance(graph, type) else type(graph).__name__
+        raise ValueError(
+            f"graph must be a KernelGraph or another graph of hikernel.graphs, got {got}; "
+            "KernelGraph(edges, kernels=...) makes one from edges, a mapping or a networkx graph."
+        )
+    defaults = {field.name: field.default for field in dataclasses.fields(ModelParameters)}
+    for name, value in chosen.items():
+        if isinstance(value, np.ndarray) or value != defaults[name]:
+            raise ValueError(
+                f"{name}={value!r} applies to a grid of columns and has no meaning with graph=; "
+                "leave it out (weights and depth belong to the graph itself)."
+            )
+    source: GraphSource = graph
+    return source

@@ -32,8 +32,8 @@ from hikernel.graphs import Grid
 from hikernel.losses import CLASSIFICATION, REGRESSION, LogLoss, Loss, Multinomial
 from hikernel.persistence import MAX_BYTES, file_in_errors, load_state, save_state
 from hikernel.persistence.content import ContentError, conforms, shown
-from hikernel.persistence.soundness import check_bases, check_columns, check_model
-from hikernel.selection import REFITS, Fitted, TermModel
+from hikernel.persistence.soundness import check_bases, check_columns, check_model, check_record
+from hikernel.selection import REFITS, FitRecord, Fitted, TermModel
 
 __all__ = ["ESTIMATORS", "estimator_from_state", "estimator_state", "load", "save"]
 
@@ -54,6 +54,7 @@ _STATE_TYPES: dict[str, Any] = {
     "model": TermModel | None,
     "classes": np.ndarray | None,
     "choice": dict[str, Any] | None,
+    "record": FitRecord,
 }
 """Types of a state. ``selected`` is the model of the convex problem, ``model`` that of a refit."""
 
@@ -210,6 +211,7 @@ def estimator_state(estimator: Any, *, dual_coef: bool = True) -> dict[str, Any]
         else replace(model, dual_coef=model.dual_coef[:0].copy(), history=[]),
         "classes": estimator.classes_ if is_classifier(estimator) else None,
         "choice": _choice(estimator),
+        "record": estimator._record,
     }
     try:
         _check_state(type(estimator), state)
@@ -219,7 +221,7 @@ def estimator_state(estimator: Any, *, dual_coef: bool = True) -> dict[str, Any]
 
 
 def _choice(estimator: Any) -> dict[str, Any] | None:
-    """Return the choice of a cross-validated estimator, or None for other estimators."""
+    """Return the choice of a cross-validated estimator; None for others."""
     if not isinstance(estimator, (HKLClassifierCV, HKLRegressorCV)):
         return None
     return {name: getattr(estimator, name) for name in _CHOICE_TYPES}
@@ -239,10 +241,7 @@ def estimator_from_state(kind: str, state: object) -> Any:
     -------
     HKLRegressor, HKLClassifier, HKLRegressorCV or HKLClassifierCV
 
-    Raises
-    ------
-    ContentError
-        If ``state`` is not the state of such an estimator.
+    Raises ContentError if ``state`` is not the state of such an estimator.
     """
     cls = ESTIMATORS.get(kind)
     if cls is None:
@@ -262,6 +261,7 @@ def estimator_from_state(kind: str, state: object) -> Any:
         estimator._labels = Labels(checked["classes"], loss)
         estimator.classes_ = estimator._labels.classes
     estimator._set_fitted(Fitted(selected, model, design, checked["refit"]), loss, graph)
+    estimator._record = checked["record"]
     for name, value in (checked["choice"] or {}).items():
         setattr(estimator, name, value)
     return estimator
@@ -277,6 +277,7 @@ def _check_state(cls: type[Any], state: object) -> dict[str, Any]:
     _check_params(cls, state["params"])
     columns, bases, graph, refit = (state[name] for name in ("columns", "bases", "graph", "refit"))
     check_columns(columns)
+    check_record(state["record"], len(columns.names))
     if len(state["notes"]) != len(columns.names):
         raise ContentError("the notes on its bases do not belong to its columns")
     if refit not in (None, *REFITS):
@@ -380,10 +381,9 @@ def _as_list(value: Any) -> Any:
 
 
 def _warn_not_kept(name: str, value: object, default: object) -> None:
-    text = shown(value)
     warnings.warn(
-        f"{name}={' '.join(text.split())} is not kept in the file; the loaded model predicts the "
-        f"same, and would be fitted again with {name}={default!r}.",
+        f"{name}={' '.join(shown(value).split())} is not kept in the file; the loaded model "
+        f"predicts the same, and would be fitted again with {name}={default!r}.",
         UserWarning,
         stacklevel=outside_level(),
     )

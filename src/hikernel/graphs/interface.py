@@ -197,6 +197,18 @@ class Design(ABC):
         """Return the source of the graph with steps beside its smooth functions, if it has any."""
         return None
 
+    def linear(self) -> GraphSource | None:
+        """Return the source with one level per column, linear for numbers; None without columns."""
+        return None
+
+    def main_effects(self) -> list[Vertex]:
+        """Return the first level of every column; none without columns."""
+        return []
+
+    def kinds(self) -> tuple[str, ...] | None:
+        """Return "number", "boolean" or "category" for every column of the rows; None if none."""
+        return None
+
     def attributes(self) -> dict[str, Any]:
         """Return the attributes that a fitted estimator takes from the design, by name."""
         return {}

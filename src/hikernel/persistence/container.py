@@ -26,7 +26,7 @@ from hikernel.persistence.content import ContentError, conforms, shown
 __all__ = ["FORMAT", "FORMAT_VERSION", "MAX_BYTES", "Contents", "read_file", "write_file"]
 
 FORMAT = "hikernel model"
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 MAX_BYTES = 2**30
 """Size in bytes of the largest file that is loaded, unless the caller allows more."""
 

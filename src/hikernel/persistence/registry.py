@@ -54,7 +54,8 @@ from hikernel.losses import (
 )
 from hikernel.reduced import Status
 from hikernel.search import Certificate, StopReason
-from hikernel.selection import TermModel
+from hikernel.selection import FitRecord, SimplerModels, TermModel
+from hikernel.selection.record import ColumnStatistics, PathRecord
 
 __all__ = ["CLASSES", "FIELD_TYPES", "NAMES"]
 
@@ -102,10 +103,14 @@ CLASSES: dict[str, type] = {
     "Quantile": Quantile,
     "SquaredError": SquaredError,
     "SquaredHinge": SquaredHinge,
-    # Models.
+    # Models, and what is known of their fit.
     "Certificate": Certificate,
+    "ColumnStatistics": ColumnStatistics,
     "ColumnTable": ColumnTable,
+    "FitRecord": FitRecord,
     "Grid": Grid,
+    "PathRecord": PathRecord,
+    "SimplerModels": SimplerModels,
     "Status": Status,
     "StopReason": StopReason,
     "TermModel": TermModel,

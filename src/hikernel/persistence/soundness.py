@@ -21,9 +21,10 @@ from hikernel.columns import ColumnTable
 from hikernel.graphs import Grid, Node
 from hikernel.persistence.content import ContentError, conforms, shown
 from hikernel.search import Certificate
-from hikernel.selection import TermModel
+from hikernel.selection import FitRecord, TermModel
+from hikernel.selection.record import QUANTILES, ColumnStatistics
 
-__all__ = ["check_bases", "check_certificate", "check_columns", "check_model"]
+__all__ = ["check_bases", "check_certificate", "check_columns", "check_model", "check_record"]
 
 _LARGEST_INTEGER = 100_000
 """Limit on integers in a fitted basis: degrees, numbers of directions, exponents of scale."""
@@ -190,3 +191,34 @@ def check_certificate(certificate: Certificate) -> None:
         or certificate.kind not in ("exact", "statistical", "none")
     ):
         raise ContentError(f"it holds the impossible certificate {shown(certificate)}")
+
+
+def check_record(record: FitRecord, n_columns: int) -> None:
+    """Raise unless the record of a fit has finite numbers and belongs to these columns."""
+    if record.n_rows < 1 or len(record.missing) != n_columns or min(record.missing) < 0:
+        raise ContentError("the record of its rows does not belong to its columns")
+    for m, found in record.statistics.items():
+        if not 0 <= m < n_columns or not _is_sound(found):
+            raise ContentError(f"the statistics of column {m} are impossible")
+    simpler = (record.simpler.constant, record.simpler.linear)
+    numbers = [record.explained, *(score for score in simpler if score is not None)]
+    for point in record.path:
+        if min(point.n_terms, point.n_effects) < 0 or not point.alpha > 0.0:
+            raise ContentError("a point of its path is impossible")
+        numbers += [point.alpha, point.explained, *(share for _, share in point.effects)]
+    if not all(map(math.isfinite, numbers)):
+        raise ContentError("the record of its path has numbers that are not finite")
+
+
+def _is_sound(found: ColumnStatistics) -> bool:
+    """Return whether the statistics of a column are finite, increasing and of matching lengths."""
+    numbers = [*found.quantiles, *found.values, *found.edges, *found.shares]
+    numbers += [found.low, found.high, found.mean]
+    lengths = len(found.values) + max(0, len(found.edges) - 1)
+    return (
+        all(map(math.isfinite, numbers))
+        and len(found.quantiles) == len(QUANTILES)
+        and len(found.shares) == lengths > 0
+        and not (found.values and found.edges)
+        and all(list(row) == sorted(row) for row in (found.quantiles, found.values, found.edges))
+    )

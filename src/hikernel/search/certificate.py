@@ -16,7 +16,7 @@ from hikernel.errors import Reason
 from hikernel.losses import DualCurve, Loss
 from hikernel.reduced import Status
 
-__all__ = ["Certificate", "DualPoint", "StopReason"]
+__all__ = ["Certificate", "DualPoint", "StopReason", "readable_count"]
 
 
 class StopReason(Reason):
@@ -114,7 +114,7 @@ class Certificate:
 
     def explain(self) -> str:
         """Return the certificate as plain sentences."""
-        graph = f"The graph has {_count(self.n_vertices)} kernels"
+        graph = f"The graph has {readable_count(self.n_vertices)} kernels"
         looked = f"{self.n_explored} were looked at, {self.n_kernels} entered the problem"
         why = self.reason.sentence
         if self.kind == "none":
@@ -152,7 +152,7 @@ class Certificate:
         return self.explain()
 
 
-def _count(n: int) -> str:
+def readable_count(n: int) -> str:
     """Return a readable string for a count, which may have hundreds of digits."""
     return f"{n:,}" if n < 10**7 else f"about 10^{math.log10(n):.0f}"
 

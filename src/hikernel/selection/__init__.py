@@ -2,7 +2,8 @@
 
 ``training`` solves for one lambda and ``lambda_path`` for a decreasing sequence. ``folds`` scores
 the lambdas by cross-validation, ``scores`` has the rules that pick one, and ``trial`` asks whether
-a richer graph is worth another one. ``refit`` estimates the selected terms again, using ``ridge``.
+a richer graph is worth another one. ``refit`` estimates the selected terms again, using ``ridge``,
+and ``record`` keeps what pictures and pages need to know of a fit.
 """
 
 from hikernel.selection.folds import Fold, check_folds, cross_validate
@@ -15,6 +16,7 @@ from hikernel.selection.lambda_path import (
     lambda_grid,
     without_proof,
 )
+from hikernel.selection.record import FitRecord, SimplerModels, score_simpler_models
 from hikernel.selection.refit import (
     REFITS,
     Fitted,
@@ -31,11 +33,13 @@ __all__ = [
     "REFITS",
     "Choice",
     "CrossValidation",
+    "FitRecord",
     "Fitted",
     "Fold",
     "LambdaPath",
     "PathEnd",
     "PathPoint",
+    "SimplerModels",
     "TermModel",
     "TrainingProblem",
     "check_folds",
@@ -48,6 +52,7 @@ __all__ = [
     "refit",
     "refit_is_possible",
     "relative_gain",
+    "score_simpler_models",
     "too_many_kernel_rows",
     "without_proof",
 ]
