@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
-from cli.houses import ROOMS, SIZE, TOWN, make_houses
+from cli.houses import QUICK, ROOMS, SIZE, TOWN, make_houses
 from click.testing import CliRunner
 
-import hikernel.estimators
 from hikernel import HKLClassifier, HKLRegressor
+from hikernel.cli import fit_command
 from hikernel.cli.application import application
 
 
@@ -30,10 +30,8 @@ def folder(tmp_path, monkeypatch, houses):
 @pytest.fixture
 def quick(monkeypatch):
     """Fits take a tenth of a second: few alphas, few folds, low degrees."""
-    settings = {"n_alphas": 12, "cv": 2, "degree": 2}
-    for name in ("HKLRegressorCV", "HKLClassifierCV"):
-        known = getattr(hikernel.estimators, name)
-        monkeypatch.setattr(hikernel.estimators, name, partial(known, **settings))
+    known = fit_command._estimator
+    monkeypatch.setattr(fit_command, "_estimator", lambda task: partial(known(task), **QUICK))
 
 
 @pytest.fixture

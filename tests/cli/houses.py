@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 SIZE, TOWN, ROOMS = "größe [m²]", "town; $(x) 'y'", "--rooms"
+QUICK = {"n_alphas": 12, "cv": 2, "degree": 2}
 
 
 def make_houses(n=60):

@@ -6,6 +6,7 @@ pipe early (``| head``) has what it wants, which is 0.
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import traceback
@@ -174,5 +175,7 @@ application.params.append(DEBUG)
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # names have letters of all alphabets
     code = application.main(args=arguments, standalone_mode=False)
     return int(code)

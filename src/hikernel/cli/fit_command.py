@@ -263,12 +263,16 @@ def _training(
     return _Training(task, X, y, weights, categorical, basis)
 
 
-def _fitted(training: _Training, settings: dict[str, Any], console: Console) -> Any:
-    """Return the fitted model; its warnings become lines."""
+def _estimator(task: str) -> Any:
     from hikernel.estimators import HKLClassifierCV, HKLRegressorCV
 
-    make = HKLClassifierCV if training.task == "classification" else HKLRegressorCV
-    model = make(basis=training.basis, categorical=training.categorical or None, **settings)
+    return HKLClassifierCV if task == "classification" else HKLRegressorCV
+
+
+def _fitted(training: _Training, settings: dict[str, Any], console: Console) -> Any:
+    """Return the fitted model; its warnings become lines."""
+    columns = {"basis": training.basis, "categorical": training.categorical or None}
+    model = _estimator(training.task)(**columns, **settings)
     with console.library_warnings(), sentences_of_library():
         return model.fit(training.X, training.y, sample_weight=training.sample_weight)
 

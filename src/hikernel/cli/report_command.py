@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -65,7 +66,7 @@ def demo(out: str | None, force: bool) -> None:
         target = check_destination(out or _DEMO, force=force or out is None)
     from hikernel.demo import run_demo
 
-    model = run_demo()
+    model: Any = run_demo()
     if target is None:
         click.echo(f"No report was written, which needs {_NEEDED}.")
         return
