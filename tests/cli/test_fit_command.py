@@ -156,16 +156,25 @@ def test_rows_without_target_and_missing_marks(folder, houses, run):
     assert "59 rows, 3 columns." in third.stderr
 
 
-def test_a_column_of_names_can_be_dropped_as_it_says(folder, houses, run, no_fit):
-    names = [f"house {i}" for i in range(120)]
-    many = pd.concat([houses, houses]).assign(name=names, id=range(120))
-    many.to_csv("many.csv", index=False)
-    result = run("fit", "many.csv", "--target", "price")
+def test_dates_can_be_dropped_as_it_says(folder, houses, run, no_fit):
+    days = pd.date_range("2020-01-01", periods=60).astype(str)
+    houses.assign(**{"the day": days}).to_csv("days.csv", index=False)
+    result = run("fit", "days.csv", "--target", "price")
     assert result.exit_code == 2
     assert result.stderr.splitlines()[-1] == (
-        "hikernel fit: Columns that cannot be used as they are: 'name' (120 different texts). "
-        "Leave out: --drop name (or keep it, with --basis name=categorical)."
+        "hikernel fit: Dates or times have no scale of their own, and are in 'the day': replace "
+        "them by numbers that matter, or leave them out: --drop 'the day'"
     )
+
+
+def test_an_identifier_is_left_out_of_the_model(folder, houses, run):
+    names = [f"house {i}" for i in range(60)]
+    houses.assign(name=names, no=range(60)).to_csv("named.csv", index=False)
+    words = ["fit", "named.csv", "--target", "price", "--drop", "sold", "--max-order", 1]
+    result = run(*words, "--drop", "no", "--out", "m.hik")
+    assert result.exit_code == 0
+    assert "Left out, as nearly every row has its own text: 'name'." in result.stderr
+    assert run("predict", "m.hik", "new.csv", "-q").exit_code == 0
 
 
 # -- where things go ----------------------------------------------------------------------------

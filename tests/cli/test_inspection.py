@@ -40,33 +40,28 @@ def test_what_holds_nothing_is_left_out():
         usable_columns(pd.DataFrame({"a": [1, 1]}), (), (), Console(quiet=True))
 
 
-def test_identifiers_and_dates_are_refused_together():
+def test_identifiers_are_left_out():
+    names = [f"Nr {i}" for i in range(N)]
+    found, console = usable({"name": names, "twin": [name[:-1] for name in names]})
+    assert list(found) == ["x", "twin"]
+    assert console.notes == ["Left out, as nearly every row has its own text: 'name'."]
+    # What the user names is kept, and so are few categories.
+    assert list(usable({"name": names}, categorical=["name"])[0]) == ["x", "name"]
+    assert list(usable({"name": names}, given=["name"])[0]) == ["x", "name"]
+    few = pd.DataFrame({"x": range(6), "town": list("abcdef")})
+    assert list(usable_columns(few * 2, (), (), Console(quiet=True))) == ["x", "town"]
+
+
+@pytest.mark.parametrize("kind", ["%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%m/%d/%Y", "%d.%m.%y", None])
+def test_dates_are_refused_and_may_be_categories(kind):
     dates = pd.Series(pd.date_range("2020-01-01", periods=N))
-    message = refusal(
-        {
-            "the name": [f"Nr {i}" for i in range(N)],
-            "day": dates.astype(str),
-            "time": dates,
-            "us": dates.dt.strftime("%m/%d/%Y"),
-        }
-    )
-    assert "'the name' (200 different texts)" in message
-    assert "'day' (dates)" in message
-    assert "'time' (dates or times)" in message
-    assert "'us' (dates)" in message
+    day = dates if kind is None else dates.dt.strftime(kind)
+    message = refusal({"the day": day, "due": day})
+    assert "are in 'the day', 'due'" in message
     # What it says can be pasted.
-    drops = message.split("Leave out: ")[1].split(" (or")[0]
-    names = ["the name", "day", "time", "us"]
-    assert shlex.split(drops) == [word for name in names for word in ("--drop", name)]
-    assert "--basis 'the name=categorical'" in message
-
-
-def test_many_categories_can_be_asked_for():
-    names = {"name": [f"Nr {i}" for i in range(N)]}
-    assert list(usable(names, given=["name"])[0]) == ["x", "name"]
-    codes = {"zip": np.arange(N) * 7}
-    assert list(usable(codes)[0]) == ["x", "zip"]
-    assert "'zip' (200 different texts)" in refusal(codes, categorical=["zip"])
+    drops = message.split("leave them out: ")[1]
+    assert shlex.split(drops) == ["--drop", "the day", "--drop", "due"]
+    assert list(usable({"day": day}, categorical=["day"])[0]) == ["x", "day"]
 
 
 @pytest.mark.parametrize("n_distinct", [20, 150])

@@ -1,6 +1,6 @@
 """Columns of a table that cannot be used as they are, found before the fit, with what to do.
 
-Columns of one value are left out. Identifiers, dates, and numbers among which there is text are
+Columns of one value and identifiers are left out. Dates, and numbers among which there is text, are
 refused together, in words that can be pasted into the command.
 """
 
@@ -18,13 +18,18 @@ if TYPE_CHECKING:
 
 __all__ = ["looks_like_numbers", "usable_columns"]
 
-_MOST_CATEGORIES = 100
-"""Largest number of categories that the library takes unless ``basis`` names the column."""
+_IDENTIFIER = 2
+"""Most rows of any category of an identifier: nothing can be learnt from so few."""
+_MANY = 32
+"""Least number of categories of an identifier; the library keeps all of fewer."""
 _MOSTLY = 0.8
 """Share of the values of a column of text that are numbers, if it is meant to be one of numbers."""
 _LOOKED_AT = 1000
 """Number of distinct texts that are looked at."""
-_DATE = re.compile(r"\d{4}-\d{1,2}-\d{1,2}|\d{1,2}[./-]\d{1,2}[./-](\d{4}|\d{2})\b|\d{4}/\d")
+_DATE = re.compile(
+    r"(\d{4}-\d{1,2}-\d{1,2}|\d{4}/\d{1,2}/\d{1,2}|\d{1,2}[./-]\d{1,2}[./-](\d{4}|\d{2}))"
+    r"([T ]+\d{1,2}:\d{2}.*)?"
+)
 _COMMA = re.compile(r"[-+]?\d*,\d+")
 
 
@@ -40,41 +45,40 @@ def usable_columns(
     categorical : collection of str
         Columns that the user names as categories.
     given : collection of str
-        Columns whose basis the user names, which may have any number of categories.
+        Columns whose basis the user names.
     console : Console
         Says what is left out, and what looks odd.
     """
-    idle, refused, remedies = [], [], []
+    idle, named, dates, remedies = [], [], [], []
     for name in frame.columns:
         column = frame[name]
         if column.count() == 0 or (column.nunique() < 2 and column.count() == len(column)):
             idle.append(name)
-        elif name not in given:
-            problem, remedy = _problem(column, name in categorical)
-            if remedy:
-                remedies.append(f"Column {name!r} {problem}; {remedy}.")
-            elif problem:
-                refused.append((name, problem))
-            elif _counts_rows(column):
-                console.note(
-                    f"Column {name!r} counts the rows; if it is an identifier, leave it out with "
-                    f"--drop {shlex.quote(name)}."
-                )
-    if refused:
-        shown = " and ".join(f"{name!r} ({problem})" for name, problem in refused[:10])
-        drops = " ".join(f"--drop {shlex.quote(name)}" for name, _ in refused)
-        remedies.append(f"Columns that cannot be used as they are: {shown}. Leave out: {drops}")
-        if any("different texts" in problem for _, problem in refused):
-            one = next(name for name, problem in refused if "different texts" in problem)
-            remedies[-1] += f" (or keep it, with --basis {shlex.quote(f'{one}=categorical')})"
-        remedies[-1] += "."
+        elif name in given or name in categorical:
+            continue
+        elif _is_date(column):
+            dates.append(name)
+        elif not _is_text(column):
+            _note_count(column, console)
+        elif _odd_text(column):
+            remedies.append(f"Column {name!r} {_odd_text(column)}.")
+        elif column.nunique() > _MANY and column.value_counts().iloc[0] <= _IDENTIFIER:
+            named.append(name)
+    if dates:
+        drops = " ".join(f"--drop {shlex.quote(name)}" for name in dates)
+        remedies.append(
+            f"Dates or times have no scale of their own, and are in {listed(dates)}: replace them "
+            f"by numbers that matter, or leave them out: {drops}"
+        )
     if remedies:
         raise BadInput(" ".join(remedies))
     if idle:
         console.note(f"Left out, as there is one value only or none: {listed(idle)}.")
-    if len(idle) == frame.shape[1]:
+    if named:
+        console.note(f"Left out, as nearly every row has its own text: {listed(named)}.")
+    if len(idle) + len(named) == frame.shape[1]:
         raise BadInput("No column is left to learn from.")
-    return frame.drop(columns=idle)
+    return frame.drop(columns=[*idle, *named])
 
 
 def looks_like_numbers(column: pd.Series) -> str:
@@ -88,38 +92,51 @@ def looks_like_numbers(column: pd.Series) -> str:
     return str(distinct[~numbers].iloc[0])
 
 
-def _problem(column: pd.Series, is_category: bool) -> tuple[str, str]:
-    """Return what is wrong with a column, and what to do but leaving it out; "" for nothing."""
-    import pandas as pd
-    from pandas.api import types
-
-    n_distinct = column.nunique()
-    if is_category or isinstance(column.dtype, pd.CategoricalDtype):
-        return (f"{n_distinct} different texts", "") if n_distinct > _MOST_CATEGORIES else ("", "")
-    if types.is_datetime64_any_dtype(column) or types.is_timedelta64_dtype(column):
-        return "dates or times", ""
-    if types.is_numeric_dtype(column) or types.is_bool_dtype(column):
-        return "", ""
-    present = column.dropna()
-    if not present.map(lambda value: isinstance(value, str)).all():
-        return "", ""  # the library says what it finds
-    stray = looks_like_numbers(present)
+def _odd_text(column: pd.Series) -> str:
+    """Return what is odd about a column of text, and what to do about it; "" for nothing."""
+    stray = looks_like_numbers(column)
     if stray:
-        mark = f"if that is a missing value, add --missing {shlex.quote(stray)}"
-        return f"holds numbers, but also the text {stray!r}", mark
-    sample = present.iloc[:_LOOKED_AT]
-    if n_distinct > 2 and sample.map(lambda value: bool(_COMMA.fullmatch(value))).all():
-        return f"holds text such as {sample.iloc[0]!r}", "if that is a number, add --decimal ,"
-    if n_distinct > _MOST_CATEGORIES:
-        dates = sample.map(lambda value: bool(_DATE.match(value.strip()))).all()
-        return ("dates" if dates else f"{n_distinct} different texts"), ""
-    return "", ""
+        return (
+            f"holds numbers, but also the text {stray!r}; if that is a missing value, add "
+            f"--missing {shlex.quote(stray)}"
+        )
+    if column.nunique() > 2 and _all_match(column, _COMMA):
+        example = column.dropna().iloc[0]
+        return f"holds text such as {example!r}; if that is a number, add --decimal ,"
+    return ""
 
 
-def _counts_rows(column: pd.Series) -> bool:
-    """Return whether a column of integers goes up by one from row to row."""
+def _all_match(column: pd.Series, pattern: re.Pattern[str]) -> bool:
+    """Return whether all texts of a column look alike."""
+    sample = column.dropna().iloc[:_LOOKED_AT]
+    return bool(sample.map(lambda value: bool(pattern.fullmatch(value.strip()))).all())
+
+
+def _is_text(column: pd.Series) -> bool:
+    """Return whether a column holds text and nothing else."""
     from pandas.api import types
 
-    return bool(
-        types.is_integer_dtype(column) and len(column) > 2 and (column.diff()[1:] == 1).all()
-    )
+    if not (types.is_object_dtype(column) or types.is_string_dtype(column)):
+        return False
+    return bool(column.dropna().map(lambda value: isinstance(value, str)).all())
+
+
+def _is_date(column: pd.Series) -> bool:
+    """Return whether a column holds dates or times, or text that looks like dates."""
+    from pandas.api import types
+
+    if types.is_datetime64_any_dtype(column) or types.is_timedelta64_dtype(column):
+        return True
+    return _is_text(column) and _all_match(column, _DATE)
+
+
+def _note_count(column: pd.Series, console: Console) -> None:
+    """Note that a column of integers goes up by one from row to row."""
+    from pandas.api import types
+
+    name = str(column.name)
+    if types.is_integer_dtype(column) and len(column) > 2 and (column.diff()[1:] == 1).all():
+        console.note(
+            f"Column {name!r} counts the rows; if it is an identifier, leave it out with "
+            f"--drop {shlex.quote(name)}."
+        )

@@ -43,8 +43,6 @@ __all__ = [
 
 _log = logging.getLogger(__name__)
 
-_MOST_CATEGORIES = 100
-"""Largest number of categories accepted unless the user names the column in ``basis``."""
 _SKEWED = (0.5, 1.0)
 _HEAVY = (1.0, 2.0)
 """Limits on |skewness| and excess kurtosis of a column of numbers, above which few rows dominate
@@ -57,6 +55,8 @@ _SPIKED = 3.0
 """Largest excess kurtosis after asinh. Columns that are nearly always zero exceed it."""
 AUTO, WITH_STEPS = "auto", "auto+steps"
 """Names that stand for a choice by column, without and with steps."""
+_LEAST_ROWS = 3
+"""Rows of a category below which it stays among the rare ones, if there are many."""
 _ONE_LEVEL = RankPolynomial(degree=1)
 """The basis of columns with at most two values."""
 
@@ -122,14 +122,14 @@ def choose_bases(
     Raises
     ------
     ValueError
-        For unknown bases and columns, for a basis of numbers on a column of categories, and for a
-        column of more than 100 categories that ``spec`` does not name.
+        For unknown bases and columns, and for a basis of numbers on a column of categories.
     """
     given = dict(_given(spec, degree, table)) if isinstance(spec, Mapping) else {}
     same = AUTO if isinstance(spec, Mapping) else _as_given(spec, degree)
     chosen = []
+    n_rows = int(np.count_nonzero(weights))
     for m in range(len(table.names)):
-        choice = given.get(m) or _of_kind(m, table) or same
+        choice = given.get(m) or _of_kind(m, table, n_rows) or same
         if isinstance(choice, str):
             choice = _of_distribution(X[:, m], weights, degree, steps=choice == WITH_STEPS)
         chosen.append(choice)
@@ -187,7 +187,7 @@ def _moments(fitted: FittedBasis, column: Column) -> tuple[float, float]:
     return float(column.weights @ t**3), float(column.weights @ t**4) - 3.0
 
 
-def _of_kind(m: int, table: ColumnTable) -> BasisChoice | None:
+def _of_kind(m: int, table: ColumnTable, n_rows: int) -> BasisChoice | None:
     """Return the choice for column m of the matrix, or None if it is a column of numbers."""
     if m >= table.n_features_in:
         return BasisChoice(_ONE_LEVEL, "marks missing values: one bounded level", True)
@@ -196,15 +196,12 @@ def _of_kind(m: int, table: ColumnTable) -> BasisChoice | None:
     categories = table.categories[m]
     if categories is None:
         return None
-    name = table.names[m]
-    if len(categories) > _MOST_CATEGORIES:
-        raise ValueError(
-            f"Column {name!r} has {len(categories)} categories, more than the "
-            f"{_MOST_CATEGORIES} that are taken without asking. Drop the column, group its rare "
-            f'values, or pass basis={{{name!r}: "categorical"}} if you do want them all.'
-        )
     what = "text" if any(isinstance(value, str) for value in categories) else "category"
-    return BasisChoice(Categorical(), f"{what}: one block of centred indicators")
+    if len(categories) <= Categorical.most:
+        return BasisChoice(Categorical(), f"{what}: one block of centred indicators")
+    # Nothing can be learnt about a category from one or two rows.
+    basis = Categorical(least=min(0.5, (_LEAST_ROWS - 0.5) / n_rows))
+    return BasisChoice(basis, f"{what}: {len(categories)} categories, from frequent to rare")
 
 
 def _given(
@@ -256,19 +253,22 @@ def _check_categories(m: int, table: ColumnTable, basis: Basis) -> None:
 
 
 def warn_of_lost_columns(
-    matrix: FloatArray, bases: Sequence[FittedBasis], names: Sequence[str]
+    matrix: FloatArray, bases: Sequence[FittedBasis], table: ColumnTable
 ) -> None:
-    """Warn of columns that vary, but only within the rounding error of their magnitude."""
+    """Warn of columns that vary but count as constant: rounding errors, and identifiers."""
     for m, basis in enumerate(bases):
         values = matrix[:, m]
         values = values[~np.isnan(values)]
         if basis.max_level == 0 and values.size and values.max() > values.min():
-            warnings.warn(
-                f"Column {names[m]} varies by less than the rounding error of its size and is "
-                "taken for a constant; subtract its mean before fitting.",
-                UserWarning,
-                stacklevel=outside_level(),
+            known = table.categories[m]
+            why = (
+                "varies by less than the rounding error of its size and is taken for a constant; "
+                "subtract its mean before fitting."
+                if known is None
+                else f"has {len(known)} categories with one or two rows each, like an identifier, "
+                "from which nothing can be learnt; it is left out."
             )
+            warnings.warn(f"Column {table.names[m]} {why}", UserWarning, stacklevel=outside_level())
 
 
 def log_choices(table: ColumnTable, notes: Sequence[tuple[str, str]], n_vertices: int) -> None:

@@ -124,7 +124,7 @@ class ColumnGrid:
                 "max_order needs bases with a constant level 0: without one every term contains "
                 "every variable. Pass constant_level=True to the basis, or give it by name."
             )
-        warn_of_lost_columns(matrix, bases, table.names)
+        warn_of_lost_columns(matrix, bases, table)
         notes = tuple((choice.name, choice.why) for choice in choices)
         grid = self._grid(bases, matrix, weights)
         log_choices(table, notes, grid.n_vertices)
