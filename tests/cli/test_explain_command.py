@@ -31,22 +31,23 @@ def test_a_model_as_json(models, run):
     }
 
 
-def test_the_reasons_for_a_row(models, houses, regressor, run):
+def test_the_reasons_for_a_row(models, houses, run):
+    model = load("price.hik")
     X = houses[[SIZE, TOWN, ROOMS]]
     result = run("explain", "price.hik", "houses.csv", "--row", 3)
     assert result.exit_code == 0
-    assert result.stdout == f"Row 3 of houses.csv\n{regressor.explain(X.iloc[[2]])}\n"
+    assert result.stdout == f"Row 3 of houses.csv\n{model.explain(X.iloc[[2]])}\n"
     assert result.stderr == "Not used by the model: 'price', 'sold'.\n"
     first = run("explain", "price.hik", "houses.csv", "-q")
-    assert first.stdout == f"Row 1 of houses.csv\n{regressor.explain(X.iloc[[0]])}\n"
+    assert first.stdout == f"Row 1 of houses.csv\n{model.explain(X.iloc[[0]])}\n"
 
 
-def test_the_reasons_for_several_rows_as_json(models, houses, regressor, run):
+def test_the_reasons_for_several_rows_as_json(models, houses, run):
     words = ["explain", "price.hik", "houses.csv", "--row", 60, "--row", 2, "--json"]
     document = json.loads(run(*words).stdout)
     assert [row.pop("row") for row in document["rows"]] == [60, 2]
     X = houses[[SIZE, TOWN, ROOMS]]
-    want = [regressor.explain(X.iloc[[i]]).to_dict() for i in (59, 1)]
+    want = [load("price.hik").explain(X.iloc[[i]]).to_dict() for i in (59, 1)]
     assert document["rows"] == json.loads(json.dumps(want))
 
 

@@ -33,7 +33,7 @@ def test_a_table_becomes_the_model_of_python(folder, houses, run):
     np.testing.assert_array_equal(model.predict(X), again.predict(X))
     assert model.get_params() == again.get_params()
     # Results on standard output, and nothing else there.
-    assert result.stdout == f"{model}\n"
+    assert result.stdout == f"{again}\n"
     lines = result.stderr.splitlines()
     assert lines[0] == (
         "Target 'price': numbers, 59 different values. The task is regression; "
