@@ -177,6 +177,13 @@ def test_an_identifier_is_left_out_of_the_model(folder, houses, run):
     assert run("predict", "m.hik", "new.csv", "-q").exit_code == 0
 
 
+def test_very_few_rows(folder, houses, run, no_fit):
+    houses.head(4).to_csv("few.csv", index=False)
+    result = run("fit", "few.csv", "--target", "price")
+    assert result.exit_code == 2
+    assert "4 rows are too few: cross-validation takes at least 5." in result.stderr
+
+
 # -- where things go ----------------------------------------------------------------------------
 
 

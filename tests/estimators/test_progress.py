@@ -64,6 +64,21 @@ def test_folds_in_processes_are_counted(capsys):
     assert "cross-validation: 18 fits" in capsys.readouterr().err
 
 
+def test_models_are_counted_when_they_are_fitted(monkeypatch, capsys):
+    from hikernel.selection import folds
+
+    original = folds.FoldPath.advance
+
+    def late(self, problem, settings, lams):
+        original(self, problem, settings, lams[:2])
+        self.end = folds.PathEnd.TIME
+
+    monkeypatch.setattr(folds.FoldPath, "advance", late)
+    HKLRegressorCV(verbose=1, basis={}, **QUICK).fit(*data())
+    # Five alphas on all rows, two on each fold.
+    assert "cross-validation: 9 fits" in capsys.readouterr().err
+
+
 @pytest.mark.filterwarnings("ignore:The chosen alpha is the smallest")
 def test_joblib_without_generators_counts_too(capsys):
     import joblib
@@ -86,18 +101,22 @@ def test_other_fits_have_their_stages(capsys):
     assert "hikernel path: 4 alphas" in capsys.readouterr().err
 
 
-def test_a_long_stage_writes_every_few_seconds(monkeypatch, capsys):
+def test_a_long_stage_writes_some_lines(monkeypatch, capsys):
     now = [0.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
     with FitProgress(1) as show:
         show.stage("path", "alphas")
-        for _ in range(200):
+        for _ in range(4000):
             now[0] += 0.0625
             show.fits(1)
     assert capsys.readouterr().err.splitlines() == [
         "hikernel path: 80 alphas [5.0 s so far]",
-        "hikernel path: 160 alphas [10.0 s so far]",
-        "hikernel path: 200 alphas [12.5 s]",
+        "hikernel path: 240 alphas [15.0 s so far]",
+        "hikernel path: 560 alphas [35.0 s so far]",
+        "hikernel path: 1200 alphas [75.0 s so far]",
+        "hikernel path: 2160 alphas [135.0 s so far]",
+        "hikernel path: 3120 alphas [195.0 s so far]",
+        "hikernel path: 4000 alphas [250.0 s]",
     ]
 
 

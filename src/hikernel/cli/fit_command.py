@@ -37,6 +37,7 @@ BASES = [
     *("auto", "auto+steps", "polynomial", "orthonormal", "asinh", "rank", "hermite", "gaussian"),
     *("kernel_pca", "anova", "spline", "steps", "categorical"),
 ]
+_FOLDS = 5
 REFITS = ["auto", "none", "ridge", "sparse", "unpenalised", "variables"]
 # These lists are those of the library, which would take seconds to import for --help.
 
@@ -252,6 +253,11 @@ def _training(
         raise BadInput("There is no column beside the target to learn from.")
     frame = rows_with_target(frame, roles.target, drop_missing, console)
     task, y = read_target(frame[roles.target], task, implied, console)
+    if len(frame) < _FOLDS:
+        raise BadInput(
+            f"{len(frame)} row{'s are' if len(frame) > 1 else ' is'} too few: cross-validation "
+            f"takes at least {_FOLDS}."
+        )
     weights = None if roles.weight is None else read_weights(frame[roles.weight])
     named = () if isinstance(roles.basis, str) else tuple(roles.basis)
     X = usable_columns(frame.drop(columns=roles.others), roles.categorical, named, console)

@@ -1,7 +1,7 @@
 """What a fit shows on standard error while it runs, for ``verbose`` of 1 and more.
 
 In a terminal or a notebook every stage of a fit is a line of tqdm with a running count. In a file
-it is one line of text, and a further one every few seconds if the stage takes long. With 2 and
+it is one line of text, and a few more if the stage takes long. With 2 and
 more, the records of the logger "hikernel" are written there, too.
 """
 
@@ -23,8 +23,8 @@ from hikernel.selection import PathPoint
 
 __all__ = ["FitProgress"]
 
-_SECONDS = 5.0
-"""Time between two lines of one stage in a file."""
+_FIRST_WAIT, _LONGEST_WAIT = 5.0, 60.0
+"""Seconds between two lines of one stage in a file; they double from one line to the next."""
 
 _LEVELS = {2: logging.INFO}
 """Least level of the records shown, by ``verbose``; above 2 all are shown."""
@@ -130,17 +130,19 @@ class _Lines(_Nothing):
 
     def __init__(self) -> None:
         self._name = self._unit = self._text = ""
-        self._start = self._last = 0.0
+        self._start = self._last = self._wait = 0.0
 
     def begin(self, name: str, unit: str) -> None:
         self._name, self._unit, self._text = name, unit, ""
         self._start = self._last = time.monotonic()
+        self._wait = _FIRST_WAIT
 
     def show(self, count: int, facts: dict[str, str]) -> None:
         counted = [f"{count} {self._unit}"] if self._unit else []
         self._text = ", ".join([*counted, *(f"{key}={value}" for key, value in facts.items())])
-        if time.monotonic() - self._last >= _SECONDS:
+        if time.monotonic() - self._last >= self._wait:
             self._write_stage("so far")
+            self._wait = min(2.0 * self._wait, _LONGEST_WAIT)
 
     def end(self, *, failed: bool = False) -> None:
         if self._name and not failed:

@@ -149,11 +149,13 @@ def cross_validate(
                 break
         part = part[: len(whole.points) - start]
         jobs = (delayed(_advanced)(path, problem, settings, part, deadline()) for path in paths)
-        paths = []
+        before = [len(path.terms) for path in paths]
+        advanced: list[FoldPath] = []
         for path in _parallel(n_jobs, prefer, one_by_one=count is not None)(jobs):
-            paths.append(path)
             if count is not None:
-                count(len(part))
+                count(len(path.terms) - before[len(advanced)])
+            advanced.append(path)
+        paths = advanced
         _log_scores(paths, part, start)
         shortest = min(paths, key=lambda path: len(path.terms))
         end = shortest.end or whole.end

@@ -63,9 +63,10 @@ def is_promising(
     for lam in lams:
         if is_late() or path.work > most:
             break
+        before = len(path.terms)
         path.advance(problem, settings, [lam])
         if count is not None:
-            count(1)
+            count(len(path.terms) - before)
         if path.end is not None or all_turned([path]):
             break
     if not path.scores or np.all(np.isnan(path.scores)):
