@@ -22,6 +22,7 @@ LAYERS = [
     {"experiments"},
     {"demo"},
     {"estimators"},
+    {"plots", "report"},
     {"consistency", "explain"},
     {"persistence"},
     {"selection"},

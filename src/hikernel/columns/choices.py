@@ -25,7 +25,7 @@ from hikernel.bases import (
 )
 from hikernel.bases.column import Column
 from hikernel.checks import outside_level
-from hikernel.columns.table import ColumnTable
+from hikernel.columns.table import ColumnTable, column_position, known_columns
 from hikernel.engines.protocol import FloatArray
 
 if TYPE_CHECKING:
@@ -96,7 +96,12 @@ class BasisChoice:
 
 
 def choose_bases(
-    spec: Any, degree: int, table: ColumnTable, X: FloatArray, weights: FloatArray
+    spec: Any,
+    degree: int,
+    table: ColumnTable,
+    X: FloatArray,
+    weights: FloatArray,
+    labels: Sequence[Any] | None = None,
 ) -> list[BasisChoice]:
     """Return one basis choice per column of the matrix of a table.
 
@@ -118,13 +123,15 @@ def choose_bases(
         The matrix of the table.
     weights : ndarray of shape (n,)
         Weights of the rows, zero or positive.
+    labels : sequence, optional
+        Labels of the columns that are not strings, as the user gave them.
 
     Raises
     ------
     ValueError
         For unknown bases and columns, and for a basis of numbers on a column of categories.
     """
-    given = dict(_given(spec, degree, table)) if isinstance(spec, Mapping) else {}
+    given = _given(spec, degree, table, labels) if isinstance(spec, Mapping) else {}
     same = AUTO if isinstance(spec, Mapping) else _as_given(spec, degree)
     chosen = []
     n_rows = int(np.count_nonzero(weights))
@@ -205,26 +212,16 @@ def _of_kind(m: int, table: ColumnTable, n_rows: int) -> BasisChoice | None:
 
 
 def _given(
-    spec: Mapping[Any, Any], degree: int, table: ColumnTable
+    spec: Mapping[Any, Any], degree: int, table: ColumnTable, labels: Sequence[Any] | None
 ) -> dict[int, BasisChoice | str]:
     """Return the choices for the columns that a mapping names, by their position in the matrix."""
-    position = {name: m for m, name in enumerate(table.names)}
     given: dict[int, BasisChoice | str] = {}
     for key, value in spec.items():
-        if isinstance(key, str) and key in position:
-            m = position[key]
-        elif (
-            isinstance(key, (int, np.integer))
-            and not isinstance(key, bool)
-            and 0 <= key < table.n_features_in
-        ):
-            m = int(key)
-        else:
-            names = table.names
+        m = column_position(key, table.names, labels, table.n_features_in)
+        if m is None:
             raise ValueError(
                 f"basis names the column {key!r}, which X does not have; its columns are "
-                f"{', '.join(names[:10])}{', ...' if len(names) > 10 else ''} "
-                f"(or positions 0 to {table.n_features_in - 1})."
+                f"{known_columns(table.names, labels, table.n_features_in)}."
             )
         choice = _as_given(value, degree)
         if isinstance(choice, str):

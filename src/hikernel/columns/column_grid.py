@@ -110,7 +110,7 @@ class ColumnGrid:
             For unknown bases and columns, and for a basis that does not suit its column.
         """
         table, matrix = rows.table, rows.matrix
-        choices = choose_bases(self.basis, self.degree, table, matrix, weights)
+        choices = choose_bases(self.basis, self.degree, table, matrix, weights, rows.labels)
         # Rows that were read but not selected take part with weight zero: the parameter
         # ``first_pivot`` of a basis counts the rows of the table as the user gave it.
         every = rows.weights(weights)

@@ -1,0 +1,56 @@
+// Effects of categories: a bar for each, with the share of the rows that have it.
+"use strict";
+
+HK.bars = (() => {
+  const { color, series } = HK.theme;
+  const { views, format } = HK;
+
+  // `lines` are {label, values}, one value per category of the axis; several stand side by side.
+  function build({ summary, axis, lines, limits, effect }) {
+    const several = lines.length > 1;
+    const names = axis.values.map(String);
+    const shares = names.map((name) => views.categoryShare(summary, axis.variable, name));
+    // The first category is at the top, as in a list.
+    const texts = names.map((name, i) => label(name, shares[i])).reverse();
+    const where = (i) => names.length - 1 - i;
+    const room = limits[1] - limits[0];
+    const figure = HK.figure.plot({
+      x: { label: effect, range: [limits[0] - 0.05 * room, limits[1] + 0.05 * room] },
+      y: { label: axis.variable, texts },
+      height: Math.max(170, 90 + names.length * (several ? 14 + 9 * lines.length : 26)),
+    });
+    figure.xgrids[0].visible = true;
+    const width = 0.72 / lines.length;
+    const drawn = lines.map((line, k) => {
+      const offset = 0.36 - (k + 0.5) * width;
+      const values = line.values.map((value) => value ?? 0);
+      const fills = values.map((value) => (several ? series(k).color : color(value < 0 ? "negative" : "positive")));
+      return figure.hbar({
+        y: names.map((_, i) => where(i) + offset),
+        left: values.map(() => 0),
+        right: values,
+        height: width * 0.92,
+        fill_color: fills,
+        line_color: null,
+        name: String(k),
+        legend_label: several ? format.plain(line.label, 24) : undefined,
+      });
+    });
+    HK.figure.zeroLine(figure, "height");
+    if (several) HK.figure.legend(figure);
+    HK.tooltip.add(figure, drawn, (i, name) => [
+      ...(several ? [["", lines[name].label]] : []),
+      [axis.variable, names[i]],
+      ["effect", format.signed(lines[name].values[i])],
+      ...(shares[i] === null ? [] : [["share of the rows", format.percent(shares[i])]]),
+    ]);
+    return figure;
+  }
+
+  function label(name, share) {
+    const short = format.plain(name, 16);
+    return share === null ? short : `${short} \u00b7 ${format.percent(share)}`;
+  }
+
+  return { build };
+})();

@@ -1,0 +1,73 @@
+// Effects along a number: one curve, one per class or one per category, over the density of the data.
+"use strict";
+
+HK.curves = (() => {
+  const { color, series } = HK.theme;
+  const { views, format } = HK;
+  const MOST_LINES = 8;
+  const DENSITY = 0.18; // share of the height that the density may take
+
+  // `lines` are {label, values}; one is drawn in the main colour, several in colours of their own.
+  function build({ summary, axis, lines, limits, effect }) {
+    const [low, high] = limits;
+    const room = high - low;
+    const floor = low - (DENSITY + 0.08) * room;
+    const figure = HK.figure.plot({
+      x: { label: axis.variable, range: span(axis.values) },
+      y: { label: effect, range: [floor, high + 0.06 * room] },
+    });
+    density(figure, views.column(summary, axis.variable), floor, DENSITY * room, axis.values);
+    HK.figure.zeroLine(figure);
+    const several = lines.length > 1;
+    const drawn = lines.map((line, i) => {
+      const style = several ? series(i) : { color: color("series-1"), dash: [] };
+      return figure.line(axis.values, line.values, {
+        name: String(i), line_width: 2.5, line_color: style.color, line_dash: style.dash,
+        line_join: "round", legend_label: several ? format.plain(line.label, 24) : undefined,
+      });
+    });
+    if (several) HK.figure.legend(figure);
+    const rows = (i, name) => [
+      ...(several ? [["", lines[name].label]] : []),
+      [axis.variable, format.number(axis.values[i])],
+      ["effect", format.signed(lines[name].values[i])],
+    ];
+    HK.tooltip.add(figure, drawn, rows, { mode: "vline" });
+    return figure;
+  }
+
+  function span(values) {
+    const [low, high] = [values[0], values[values.length - 1]];
+    const pad = 0.01 * (high - low) || 0.5;
+    return [low - pad, high + pad];
+  }
+
+  // A histogram along the bottom: where there are rows to learn from. Bins wider than others are
+  // lower, as in every density, and bins outside the axis are left out.
+  function density(figure, column, floor, height, shown) {
+    const ends = [shown[0], shown[shown.length - 1]];
+    const bins = binsOf(column, ends[1] - ends[0])
+      .map((bin) => ({ ...bin, left: Math.max(bin.left, ends[0]), right: Math.min(bin.right, ends[1]), wide: bin.right - bin.left }))
+      .filter(({ left, right }) => right > left);
+    const tallest = Math.max(...bins.map(({ share, wide }) => share / wide), 0);
+    if (!(tallest > 0)) return;
+    figure.quad({
+      left: bins.map(({ left }) => left),
+      right: bins.map(({ right }) => right),
+      bottom: floor,
+      top: bins.map(({ share, wide }) => floor + (height * share) / wide / tallest),
+      fill_color: color("density"),
+      line_color: color("card"),
+      line_width: 0.5,
+    });
+  }
+
+  // The bins of a histogram; of a column with few values, a narrow bar at each.
+  function binsOf(column, wide) {
+    const { histogram, values } = column || {};
+    if (histogram) return histogram.shares.map((share, i) => ({ left: histogram.edges[i], right: histogram.edges[i + 1], share }));
+    return (values || []).map(([value, share]) => ({ left: value - 0.008 * wide, right: value + 0.008 * wide, share }));
+  }
+
+  return { build, MOST_LINES };
+})();

@@ -1,0 +1,135 @@
+// One input of the what-if panel: a number with slider and field, a list of categories, "missing".
+"use strict";
+
+HK.inputs = (() => {
+  const { el, name } = HK.dom;
+  const STEPS = 200;
+
+  // A value of the summary as the evaluator wants it: a number, a position, 0 or 1, or null.
+  function value(input, given) {
+    if (given === null || given === undefined) return null;
+    if (input.kind === "number") return tidy(input, Number(given));
+    if (input.kind === "boolean") return given === true || given === 1 || given === "True" ? 1 : 0;
+    return input.labels.indexOf(String(given));
+  }
+
+  // Returns {element, reset}; `change(value)` is called with every new value.
+  function create(input, position, initial, change) {
+    const box = el("div", { class: "input", "data-input": position });
+    const id = HK.dom.id("input");
+    const first = initial ?? fallback(input);
+    const control = input.kind === "number" ? numberControl(input, id, first, send) : listControl(input, id, first, send);
+    const missing = input.missing_allowed
+      ? el("input", { type: "checkbox", checked: initial === null, on: { change: send } })
+      : null;
+
+    function send() {
+      const gone = Boolean(missing?.checked);
+      box.classList.toggle("is-missing", gone);
+      control.disable(gone);
+      change(gone ? null : control.value());
+    }
+
+    function reset() {
+      control.set(first);
+      if (missing) missing.checked = initial === null;
+      send();
+    }
+
+    control.disable(Boolean(missing?.checked));
+    box.append(el("label", { class: "input-name", for: id }, name(input.name, 40)),
+      missing ? el("label", { class: "missing" }, missing, " missing") : el("span"), ...control.elements);
+    return { element: box, reset };
+  }
+
+  function limits(input, middle) {
+    return [input.min ?? middle - 1, input.max ?? middle + 1];
+  }
+
+  // A number with no more digits than a tenth of a step of the slider: what is shown is what is used.
+  function tidy(input, x) {
+    if (input.values) return x;
+    const [low, high] = limits(input, x);
+    const decimals = 1 - Math.floor(Math.log10(niceStep(low, high)));
+    return decimals > 15 ? Number(x.toPrecision(8)) : Number(x.toFixed(Math.max(0, decimals)));
+  }
+
+  function fallback(input) {
+    return input.kind === "number" ? 0.5 * ((input.min ?? 0) + (input.max ?? 1)) : 0;
+  }
+
+  // A step of 1, 2 or 5 times a power of ten that divides the range into about 200 parts.
+  function niceStep(low, high) {
+    const rough = (high - low) / STEPS || 1;
+    const power = 10 ** Math.floor(Math.log10(rough));
+    return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= rough) || 10 * power;
+  }
+
+  // The positions of a slider as values: all values of a column that has few, else even steps.
+  function scaleOf(input, first) {
+    if (input.values) {
+      const near = (x) => input.values.reduce((best, value, i) => (Math.abs(value - x) < Math.abs(input.values[best] - x) ? i : best), 0);
+      return { last: input.values.length - 1, at: (k) => input.values[k], position: near };
+    }
+    const [low, high] = limits(input, first);
+    const step = niceStep(low, high);
+    return {
+      last: Math.max(1, Math.ceil((high - low) / step - 1e-9)),
+      at: (k) => tidy(input, Math.min(high, low + k * step)),
+      position: (x) => Math.round((x - low) / step),
+    };
+  }
+
+  function numberControl(input, id, first, send) {
+    let current = first;
+    const scale = scaleOf(input, first);
+        const field = el("input", { type: "number", id, step: "any", value: String(first), inputmode: "decimal" });
+    const slider = el("input", {
+      type: "range", min: 0, max: scale.last, step: 1, "aria-label": `${input.name}, slider`,
+    });
+
+    function slide(x) {
+      slider.value = String(scale.position(x));
+      slider.setAttribute("aria-valuetext", String(x));
+    }
+
+    field.addEventListener("input", () => {
+      const typed = field.value.trim() === "" ? NaN : Number(field.value);
+      field.setAttribute("aria-invalid", String(!Number.isFinite(typed)));
+      if (!Number.isFinite(typed)) return;
+      current = typed;
+      slide(current);
+      send();
+    });
+    slider.addEventListener("input", () => {
+      current = scale.at(Number(slider.value));
+      field.value = String(current);
+      field.setAttribute("aria-invalid", "false");
+      slider.setAttribute("aria-valuetext", field.value);
+      send();
+    });
+    slide(first);
+    return {
+      elements: [slider, field],
+      value: () => current,
+      set: (x) => { current = x; field.value = String(x); field.setAttribute("aria-invalid", "false"); slide(x); },
+      disable: (off) => { field.disabled = off; slider.disabled = off; },
+    };
+  }
+
+  function listControl(input, id, first, send) {
+    const labels = input.kind === "boolean" ? ["False", "True"] : input.labels;
+    const options = labels.map((label, i) => el("option", { value: i }, HK.format.shorten(label, 60)));
+    if (input.kind === "category") options.push(el("option", { value: -1 }, "(another value)"));
+    const control = el("select", { id, on: { change: send } }, options);
+    control.value = String(first);
+    return {
+      elements: [control],
+      value: () => Number(control.value),
+      set: (position) => { control.value = String(position); },
+      disable: (off) => { control.disabled = off; },
+    };
+  }
+
+  return { create, value };
+})();

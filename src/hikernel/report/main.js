@@ -1,0 +1,46 @@
+// Reads the summary and draws the page, part by part. A part that fails says so and leaves the others.
+"use strict";
+
+(() => {
+  const { el, note } = HK.dom;
+
+  const PARTS = [
+    // id, heading, link in the contents, drawing
+    ["quality", "How good it is", "Quality", HK.quality.draw],
+    ["effects", "Effects", "Effects", HK.effects.draw],
+    ["variables", "Variables", "Variables", HK.variables.draw],
+    ["whatif", "What if", "What if", HK.whatif.draw],
+    ["certificate", "What is proven", "Proof", HK.certificate.draw],
+    ["hull", "The hull: how the terms build on each other", "Hull", HK.hull.draw],
+    ["path", "The path: smaller and larger models", "Path", HK.path.draw],
+    ["data", "Data", "Data", HK.about.data],
+    ["settings", "Settings", "Settings", HK.about.settings],
+    ["load", "How to load the model", "Load", HK.about.load],
+  ];
+
+  function guarded(draw, summary, box) {
+    try {
+      draw(summary, box);
+    } catch (error) {
+      console.error(error);
+      box.append(note("This part of the page could not be drawn; the data it needs are not as expected."));
+    }
+  }
+
+  function start() {
+    const summary = JSON.parse(document.getElementById("summary").textContent);
+    Bokeh.set_log_level("off");
+    guarded(HK.head.draw, summary, document.getElementById("top"));
+    const main = document.getElementById("main");
+    const links = PARTS.map(([id, title, short, draw]) => {
+      const body = el("div");
+      main.append(el("section", { id, class: "card", "aria-labelledby": `${id}-title` }, el("h2", { id: `${id}-title` }, title), body));
+      guarded(draw, summary, body);
+      return el("li", {}, el("a", { href: `#${id}` }, short));
+    });
+    document.getElementById("contents").append(el("ul", {}, links));
+    document.documentElement.dataset.ready = "yes";
+  }
+
+  start();
+})();

@@ -1,0 +1,63 @@
+"""Makes the summary light enough for a page: grids of effects as exact as a screen shows them.
+
+The function of the what-if panel keeps every digit, since it repeats ``predict``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["lighter"]
+
+DIGITS = 5
+"""Significant digits of the largest value of a grid; smaller values have as many decimals."""
+
+
+def lighter(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the summary with the numbers of grids, histograms and the path rounded.
+
+    Examples
+    --------
+    >>> view = {"axes": [{"values": [0.123456789]}], "values": [[1234.56789]], "held": []}
+    >>> lighter({"effects": [{"name": "x", "view": view}]})["effects"][0]["view"]["values"]
+    [[1234.6]]
+    """
+    light = dict(summary)
+    light["effects"] = [
+        {**effect, "view": _view(effect.get("view"))} for effect in summary.get("effects") or []
+    ]
+    return light
+
+
+def _view(view: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    if view is None:
+        return None
+    return {**view, "values": _rounded(view["values"], _decimals(view["values"]))}
+
+
+def _decimals(values: Any) -> int:
+    """Return the number of decimals that leave the largest number ``DIGITS`` digits."""
+    size = _largest(values)
+    return DIGITS - 1 - math.floor(math.log10(size)) if size > 0 else 0
+
+
+def _largest(values: Any) -> float:
+    if isinstance(values, list):
+        return max(map(_largest, values), default=0.0)
+    return 0.0 if values is None else abs(values)
+
+
+def _rounded(values: Any, decimals: int) -> Any:
+    if isinstance(values, list):
+        return [_rounded(value, decimals) for value in values]
+    if values is None:
+        return None
+    return _shortest(round(values, decimals))
+
+
+def _shortest(value: float) -> float | int:
+    """Return an integer where that writes the same number with fewer characters."""
+    whole = int(value) if abs(value) < 1e15 else value
+    return whole if whole == value else value

@@ -1,0 +1,35 @@
+// What a plot says under the pointer: rows of a label and a value, as text nodes.
+"use strict";
+
+HK.tooltip = (() => {
+  const { el } = HK.dom;
+
+  // Adds the hover tool. `rows(index, name)` returns pairs of texts for point `index` of the
+  // renderer with that name.
+  function add(figure, renderers, rows, { mode = "mouse", line = "nearest" } = {}) {
+    figure.add_tools(new Bokeh.HoverTool({
+      renderers,
+      mode,
+      line_policy: line,
+      point_policy: "follow_mouse",
+      attachment: "horizontal",
+      show_arrow: false,
+      tooltips: (source, { index, indices, name }) => box(rows(index ?? indices?.[0], name)),
+    }));
+  }
+
+  // Bokeh draws its tooltips in a shadow tree, out of reach of the style sheet.
+  function box(pairs) {
+    const { color } = HK.theme;
+    const style = {
+      margin: "-5px", padding: "6px 10px", font: "13px/1.45 system-ui, sans-serif",
+      color: color("ink"), background: color("raised"), border: `1px solid ${color("line-strong")}`,
+      "max-width": "280px", "overflow-wrap": "anywhere",
+    };
+    return el("div", { class: "hk-tip", style }, pairs.map(([label, value]) =>
+      el("div", {}, el("bdi", { style: { color: color("muted") } }, HK.format.shorten(label, 60), ": "),
+        el("bdi", { style: { "font-weight": "600" } }, HK.format.shorten(value, 60)))));
+  }
+
+  return { add };
+})();

@@ -1,0 +1,121 @@
+"""The what-if panel says what ``predict`` says, for rows typed, chosen and ticked in a browser."""
+
+import json
+
+import numpy as np
+import pytest
+from report.models import MODELS, answers, as_inputs, rows_to_ask
+
+pytestmark = pytest.mark.slow
+
+
+def enter(page, function, row):
+    """Enter a row as a user does: fields, lists, boxes for missing values."""
+    for i, (one, value) in enumerate(zip(function["inputs"], row, strict=True)):
+        box = page.locator(f".input[data-input='{i}']")
+        tick = box.get_by_label("missing")
+        if one["missing_allowed"]:
+            tick.set_checked(value is None)
+        if value is None:
+            continue
+        if one["kind"] == "number":
+            box.locator("input[type=number]").fill(repr(value))
+        else:
+            box.locator("select").select_option(value=str(int(value)))
+
+
+def said(page, attribute="data-value"):
+    return json.loads(page.locator("#whatif output").get_attribute(attribute))
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def case(request):
+    model = MODELS[request.param]()
+    summary = json.loads(json.dumps(model.summary(), allow_nan=False))
+    rows = rows_to_ask()
+    for one in summary["function"]["inputs"]:
+        if not one["missing_allowed"]:
+            rows = rows[rows[one["name"]].notna()]
+    return model, summary, rows
+
+
+def test_rows_entered_by_hand_are_predicted(opened, case):
+    model, summary, rows = case
+    asked = as_inputs(summary["function"], rows)
+    assert any(None in row for row in asked)
+    assert any(-1 in row for row in asked)
+    with opened(summary) as page:
+        page.locator("#whatif details summary").evaluate_all("all => all.forEach(e => e.click())")
+        for row, expected in list(zip(asked, answers(model, rows), strict=True))[:8]:
+            enter(page, summary["function"], row)
+            np.testing.assert_allclose(said(page), expected, rtol=1e-9)
+
+
+def test_all_rows_are_predicted_in_the_browser(opened, case):
+    model, summary, rows = case
+    asked = as_inputs(summary["function"], rows)
+    with opened(summary) as page:
+        found = page.evaluate(
+            """([rows, summary]) => rows.map((row) => {
+              const { f } = HK.evaluate.evaluate(summary.function, row, summary.effects.length);
+              const said = HK.evaluate.predict(summary.link, f, summary.classes);
+              return said.probabilities || [said.value];
+            })""",
+            [asked, summary],
+        )
+    np.testing.assert_allclose(found, answers(model, rows), rtol=1e-9)
+
+
+def test_bars_add_up_to_the_prediction(opened, case):
+    _, summary, _ = case
+    with opened(summary) as page:
+        texts = page.locator("#whatif .waterfall td.num").all_inner_texts()
+        numbers = [float(text.replace("\u2212", "-").replace(",", "")) for text in texts]
+        assert sum(numbers[:-1]) == pytest.approx(numbers[-1], abs=0.02)
+        if summary["link"]["kind"] == "identity":
+            assert numbers[-1] == pytest.approx(said(page)[0], abs=1e-3)
+
+
+def test_the_slider_moves_by_keyboard_and_the_button_goes_back(opened):
+    summary = MODELS["regression"]().summary()
+    with opened(summary) as page:
+        start = said(page)
+        box = page.locator(".input", has_text="size").first
+        field = box.locator("input[type=number]")
+        before = float(field.input_value())
+        box.locator("input[type=range]").focus()
+        for _ in range(5):
+            page.keyboard.press("ArrowRight")
+        assert float(field.input_value()) > before
+        moved = said(page)
+        assert moved != start
+        model = MODELS["regression"]()
+        assert moved[0] != pytest.approx(model.summary()["intercept"][0])
+        page.get_by_role("button", name="Back to a typical row").click()
+        assert said(page) == start
+        assert float(field.input_value()) == before
+
+
+def test_what_is_no_number_is_marked_and_changes_nothing(opened):
+    summary = MODELS["regression"]().summary()
+    with opened(summary) as page:
+        start = said(page)
+        field = page.locator(".input", has_text="size").first.locator("input[type=number]")
+        field.fill("")
+        assert field.get_attribute("aria-invalid") == "true"
+        assert said(page) == start
+
+
+def test_the_class_that_is_explained_is_the_predicted_one_or_the_chosen_one(opened):
+    model = MODELS["three classes"]()
+    summary = model.summary()
+    with opened(summary) as page:
+        chosen = page.locator("#whatif .choice select")
+        best = int(np.argmax(said(page)))
+        assert int(chosen.input_value()) == best
+        other = (best + 1) % 3
+        chosen.select_option(value=str(other))
+        total = page.locator("#whatif tr.total td.num").inner_text().replace("\u2212", "-")
+        assert float(total) == pytest.approx(said(page, "data-f")[other], rel=1e-3)
+        page.locator(".input input[type=number]").first.fill("12.5")
+        assert int(page.locator("#whatif .choice select").input_value()) == other
