@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 .PHONY: help demo test test-fast coverage lint format docs bench reproduce clean
 
 help:
-	@echo "make demo    fit a model on data with a known truth and look at it"
+	@echo "make demo    fit a model on data with a known truth, and write a page on it"
 	@echo "make test    all tests"
 	@echo "make test-fast  the inner loop: no test marked slow, no examples in docstrings"
 	@echo "make coverage   all tests, and the lines and branches that none of them reaches"
@@ -35,7 +35,7 @@ $(VENV)/.lint: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[lint]'
 	@touch $@ $(VENV)/.core
 
-demo: $(VENV)/.core
+demo: $(VENV)/.report
 	$(BIN)/hikernel demo
 
 test: $(VENV)/.test
@@ -97,6 +97,10 @@ bench: $(VENV)/.bench
 $(VENV)/.plot: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plot]'
 	@touch $@ $(VENV)/.core
+
+$(VENV)/.report: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plot,report]'
+	@touch $@ $(VENV)/.core $(VENV)/.plot
 
 JOBS ?= 2
 reproduce: $(VENV)/.plot

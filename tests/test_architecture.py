@@ -17,6 +17,7 @@ PACKAGE = ROOT / "src" / "hikernel"
 
 # Imports go down this list only. Packages on one line do not import each other.
 LAYERS = [
+    {"__main__"},
     {"cli"},
     {"experiments"},
     {"demo"},
@@ -37,7 +38,7 @@ LAYERS = [
 ]
 RANK = {name: i for i, layer in enumerate(LAYERS) for name in layer}
 
-HEAVY = ["torch", "dask", "matplotlib", "plotly", "polars", "cvxpy", "numba", "tqdm"]
+HEAVY = ["torch", "dask", "matplotlib", "plotly", "polars", "cvxpy", "numba", "tqdm", "click"]
 MOST_FILES = 37
 MOST_LINES = 400
 MOST_BRANCHES = 4

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+import math
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -34,8 +37,11 @@ __all__ = [
     "BasisChoice",
     "bases_frame",
     "choose_bases",
+    "log_choices",
     "warn_of_lost_columns",
 ]
+
+_log = logging.getLogger(__name__)
 
 _SKEWED = (0.5, 1.0)
 _HEAVY = (1.0, 2.0)
@@ -266,6 +272,18 @@ def warn_of_lost_columns(
                 "from which nothing can be learnt; it is left out."
             )
             warnings.warn(f"Column {table.names[m]} {why}", UserWarning, stacklevel=outside_level())
+
+
+def log_choices(table: ColumnTable, notes: Sequence[tuple[str, str]], n_vertices: int) -> None:
+    """Log kinds and bases of the columns, and the size of the graph."""
+    if not _log.isEnabledFor(logging.INFO):
+        return
+    found = Counter(table.kinds), Counter(name for name, _ in notes)
+    counts = [", ".join(f"{n} {name}" for name, n in count.items()) for count in found]
+    size = f"10^{math.log10(n_vertices):.1f}"
+    _log.info("Columns: %s. Bases: %s. The graph has %s kernels.", *counts, size)
+    for name, kind, (basis, why) in zip(table.names, table.kinds, notes, strict=True):
+        _log.debug("Column %r (%s): basis %s, %s.", name, kind, basis, why)
 
 
 def bases_frame(
