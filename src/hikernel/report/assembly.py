@@ -46,6 +46,7 @@ SCRIPTS = (
     "certificate.js",
     "hull_layout.js",
     "hull.js",
+    "path_plot.js",
     "path.js",
     "about.js",
     "main.js",

@@ -24,13 +24,13 @@ HK.bars = (() => {
     const drawn = lines.map((line, k) => {
       const offset = 0.36 - (k + 0.5) * width;
       const values = line.values.map((value) => value ?? 0);
-      const fills = values.map((value) => (several ? series(k).color : color(value < 0 ? "negative" : "positive")));
+      const tone = (value) => color(value < 0 ? "negative" : "positive");
       return figure.hbar({
         y: names.map((_, i) => where(i) + offset),
         left: values.map(() => 0),
         right: values,
         height: width * 0.92,
-        fill_color: fills,
+        fill_color: several ? series(k).color : values.map(tone),
         line_color: null,
         name: String(k),
         legend_label: several ? format.plain(line.label, 24) : undefined,

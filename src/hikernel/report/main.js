@@ -1,4 +1,4 @@
-// Reads the summary and draws the page, part by part. A part that fails says so and leaves the others.
+// Reads the summary and draws the page part by part. One that fails says so and leaves the others.
 "use strict";
 
 (() => {
@@ -23,7 +23,7 @@
       draw(summary, box);
     } catch (error) {
       console.error(error);
-      box.append(note("This part of the page could not be drawn; the data it needs are not as expected."));
+      box.append(note("This part could not be drawn: the data it needs are not as expected."));
     }
   }
 
@@ -34,7 +34,9 @@
     const main = document.getElementById("main");
     const links = PARTS.map(([id, title, short, draw]) => {
       const body = el("div");
-      main.append(el("section", { id, class: "card", "aria-labelledby": `${id}-title` }, el("h2", { id: `${id}-title` }, title), body));
+      const heading = el("h2", { id: `${id}-title` }, title);
+      const attributes = { id, class: "card", "aria-labelledby": heading.id };
+      main.append(el("section", attributes, heading, body));
       guarded(draw, summary, body);
       return el("li", {}, el("a", { href: `#${id}` }, short));
     });

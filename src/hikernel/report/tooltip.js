@@ -3,6 +3,7 @@
 
 HK.tooltip = (() => {
   const { el } = HK.dom;
+  const { shorten } = HK.format;
 
   // Adds the hover tool. `rows(index, name)` returns pairs of texts for point `index` of the
   // renderer with that name.
@@ -26,9 +27,10 @@ HK.tooltip = (() => {
       color: color("ink"), background: color("raised"), border: `1px solid ${color("line-strong")}`,
       "max-width": "280px", "overflow-wrap": "anywhere",
     };
-    return el("div", { class: "hk-tip", style }, pairs.map(([label, value]) =>
-      el("div", {}, el("bdi", { style: { color: color("muted") } }, HK.format.shorten(label, 60), ": "),
-        el("bdi", { style: { "font-weight": "600" } }, HK.format.shorten(value, 60)))));
+    const lines = pairs.map(([label, value]) => el("div", {},
+      el("bdi", { style: { color: color("muted") } }, label ? `${shorten(label, 60)}: ` : ""),
+      el("bdi", { style: { "font-weight": "600" } }, shorten(value, 60))));
+    return el("div", { class: "hk-tip", style }, lines);
   }
 
   return { add };
