@@ -21,7 +21,7 @@ LAYERS = [
     {"experiments"},
     {"demo"},
     {"estimators"},
-    {"report"},
+    {"plots", "report"},
     {"consistency", "explain"},
     {"persistence"},
     {"selection"},

@@ -42,7 +42,7 @@ _HOMES = {"load": "hikernel.estimators.saving"} | dict.fromkeys(
     "hikernel.estimators",
 )
 
-_MODULES = ("bases", "consistency", "datasets", "engines", "errors", "graphs", "losses")
+_MODULES = ("bases", "consistency", "datasets", "engines", "errors", "graphs", "losses", "plots")
 """Public modules, available as attributes of the package."""
 
 

@@ -28,6 +28,7 @@ __all__ = [
     "check_positive",
     "check_target",
     "check_weights",
+    "name_of",
     "outside_level",
 ]
 
@@ -123,6 +124,12 @@ def check_target(y: Any, *, labels: bool, remedy: str) -> NDArray[Any]:
     with _text_explained("y", f"a regressor needs numbers; for labels {remedy}"):
         target = _check_y(y, multi_output=False, y_numeric=not labels)
         return target if labels else np.asarray(target, dtype=np.float64)
+
+
+def name_of(y: Any) -> str | None:
+    """Return the name of a target, which columns of data frames have; None if it has none."""
+    name = getattr(y, "name", None)
+    return None if name is None or callable(name) or str(name) == "" else str(name)
 
 
 def check_weights(n_rows: int, sample_weight: Any) -> NDArray[np.float64]:

@@ -179,16 +179,33 @@ def steps_levels(x, z, train, weights, q):
     return out
 
 
-def categorical_levels(x, z, train, weights, bound):
-    """All K centred indicators, unseen values zero, scaled to total variance one or the bound."""
+def categorical_levels(x, z, train, weights, bound, most=32):
+    """All K centred indicators, unseen values zero, scaled to total variance one or the bound.
+
+    Above ``most`` categories: those of a pool against each other, the next pool as one of them.
+    """
     values = np.unique(train)
     shares = np.array([weights[train == v].sum() for v in values])
+    pools = [[[v] for v in values]]
+    if len(values) > most:
+        pool, step, pools = sorted(values, key=lambda v: -shares[values == v][0]), most // 2, []
+        while pool:
+            step = len(pool) if len(pool) <= 1.5 * step else step
+            pools.append([[v] for v in pool[:step]])
+            pool = pool[step:]
+            if pool:
+                pools[-1].append(pool)
+            step = most * 2 ** (len(pools) - 1)
+    out = [np.ones((len(x), len(z)))]
+    for groups in pools:
+        w = np.array([shares[np.isin(values, group)].sum() for group in groups])
 
-    def indicators(points):
-        marks = (points[:, None] == values).astype(float) - shares
-        return np.where(np.isin(points, values)[:, None], marks, 0.0)
+        def indicators(points, groups=groups, w=w):
+            marks = np.column_stack([np.isin(points, group) for group in groups]).astype(float)
+            return np.where(marks.any(axis=1)[:, None], marks - w / w.sum(), 0.0)
 
-    rows = indicators(values)
-    variance = (shares * (rows**2).sum(axis=1)).sum()
-    scale = min(1 / np.sqrt(variance), bound / np.sqrt((rows**2).sum(axis=1).max()))
-    return [np.ones((len(x), len(z))), scale**2 * indicators(x) @ indicators(z).T]
+        rows = indicators(np.array([group[0] for group in groups]))
+        variance = (w * (rows**2).sum(axis=1)).sum()
+        scale = min(1 / np.sqrt(variance), bound / np.sqrt((rows**2).sum(axis=1).max()))
+        out.append(scale**2 * indicators(x) @ indicators(z).T)
+    return out

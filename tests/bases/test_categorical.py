@@ -71,7 +71,7 @@ def test_which_code_a_category_has_does_not_matter():
 def test_many_codes_survive_exactly():
     # Standardising would merge or shift some of these; each must find its own row.
     codes = np.arange(3000.0)
-    table = Categorical().fit(codes).transform(codes)[1]
+    table = Categorical(most=3000).fit(codes).transform(codes)[1]
     distance = ((table[1:] - table[:-1]) ** 2).sum(axis=1)
     np.testing.assert_allclose(distance, 2.0 / (1.0 - 1.0 / 3000), rtol=1e-10)
 
@@ -97,3 +97,71 @@ def test_by_name():
 def test_the_bound_is_checked(bound):
     with pytest.raises(ValueError, match=r"bound .*positive"):
         Categorical(bound)
+
+
+def towns(n_towns=200, n=4000, seed=0):
+    """Codes of towns, of which the k-th has a share that falls like 1/k."""
+    shares = 1.0 / np.arange(1, n_towns + 1)
+    return drawn(shares / shares.sum(), n, seed)
+
+
+def test_many_categories_are_a_chain_from_frequent_to_rare():
+    codes = towns()
+    fitted = Categorical().fit(codes)
+    assert fitted.widths == (1, 16, 32, 64, 87)
+    assert fitted.parents == (0, 1, 2, 3)
+    counts = np.bincount(codes.astype(int))
+    order = np.argsort(-counts, kind="stable")
+    levels = fitted.transform(np.arange(200.0))
+    # The pool of level 1 has one value there; level 2 is zero outside of it.
+    pooled = levels[1][order[16:]]
+    np.testing.assert_array_equal(pooled, np.tile(pooled[:1], (184, 1)))
+    assert len(np.unique(levels[1], axis=0)) == 17
+    assert not levels[2][order[:16]].any()
+    assert len(np.unique(levels[2][order[16:]], axis=0)) == 33
+    every = np.hstack(levels)
+    assert np.linalg.matrix_rank(every) == 200
+
+
+def test_levels_of_the_chain_are_orthogonal():
+    codes = towns()
+    levels = Categorical().fit(codes).transform(codes)
+    for i in range(5):
+        for j in range(i):
+            np.testing.assert_allclose(levels[j].T @ levels[i] / codes.size, 0.0, atol=1e-12)
+    assert all(np.sqrt((level**2).sum(axis=1).max()) <= 2.0 + 1e-12 for level in levels)
+
+
+def test_rare_categories_stay_in_the_pool():
+    codes = towns()
+    counts = np.bincount(codes.astype(int))
+    fitted = Categorical(least=10 / codes.size).fit(codes)
+    assert sum(fitted.widths[1:]) == np.sum(counts >= 10)
+    last = fitted.transform(np.flatnonzero(counts < 10).astype(float))[-1]
+    np.testing.assert_array_equal(last, np.tile(last[:1], (len(last), 1)))
+
+
+def test_identifiers_are_a_constant():
+    assert Categorical(least=2 / 100).fit(np.arange(100.0)).widths == (1,)
+    assert Categorical(least=2 / 20).fit(np.arange(20.0)).widths == (1, 19)  # a single level
+
+
+def test_thousands_of_categories_have_a_limit():
+    codes = towns(5000, 40_000)
+    assert sum(Categorical().fit(codes).widths[1:]) == 1000
+
+
+def test_cutting_the_chain_keeps_its_levels():
+    codes = towns()
+    fitted = Categorical().fit(codes)
+    for few, level in zip(fitted.up_to(2).transform(codes), fitted.transform(codes), strict=False):
+        np.testing.assert_array_equal(few, level)
+    assert fitted.up_to(2).max_level == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("most", 1), ("most", 2.5), ("least", -0.1), ("least", 1.0)]
+)
+def test_the_chain_is_checked(name, value):
+    with pytest.raises(ValueError, match=name):
+        Categorical(**{name: value})

@@ -229,12 +229,50 @@ def test_names_of_indicators_are_not_taken_twice():
     assert fit_table(X).names == ("a", "a is missing", "a is missing (2)")
 
 
-def test_frames_without_string_names_have_none():
-    X = pd.DataFrame(np.eye(2))
+@pytest.mark.parametrize(
+    ("labels", "names"),
+    [
+        (pd.RangeIndex(2), ("0", "1")),
+        (pd.Index([7, -3]), ("7", "-3")),
+        (pd.Index([1.5, 2.0]), ("1.5", "2.0")),
+        (pd.MultiIndex.from_tuples([("size", "mm"), ("size", "kg")]), ("size / mm", "size / kg")),
+        (pd.MultiIndex.from_tuples([("a", ""), ("b", 2)]), ("a", "b / 2")),
+        (
+            pd.MultiIndex.from_tuples([("a / b", "c"), ("a", "b / c")]),
+            ("a / b / c", "a / b / c (2)"),
+        ),
+        (pd.MultiIndex.from_tuples([("", ""), ("x0", "")]), ("x0", "x0 (2)")),
+    ],
+)
+def test_names_that_are_not_strings_are_kept_as_text(labels, names):
+    X = pd.DataFrame([[1.0, 0.0], [np.nan, 1.0]], columns=labels)
     table = fit_table(X)
+    # scikit-learn's rule: there are feature names only if all are strings.
     assert table.feature_names_in is None
-    assert table.names == ("x0", "x1")
-    np.testing.assert_array_equal(table.transform(np.eye(2)), np.eye(2))
+    assert table.names == (*names, f"{names[0]} is missing")
+    np.testing.assert_array_equal(table.transform(X.to_numpy())[:, :2], X.to_numpy())
+
+
+def test_integer_names_are_no_positions():
+    X = pd.DataFrame([[1, 5, 2], [2, 3, 4]], columns=[10, 0, 2])
+    assert fit_table(X, categorical=[0]).kinds == ("number", "category", "number")
+    assert fit_table(X, categorical=[np.int64(2)]).kinds == ("number", "number", "category")
+    assert fit_table(X, categorical=["10"]).kinds == ("category", "number", "number")
+    sentence = r"names the column 1, which X does not have; its columns are 10, 0, 2\."
+    with pytest.raises(ValueError, match=sentence):
+        fit_table(X, categorical=[1])
+
+
+def test_columns_of_a_multi_index_are_named_by_tuples_names_and_positions():
+    labels = pd.MultiIndex.from_tuples([("a", "b"), ("a", "c")])
+    X = pd.DataFrame([[1, 5], [2, 3]], columns=labels)
+    for key in (("a", "c"), "a / c", 1):
+        assert fit_table(X, categorical=[key]).kinds == ("number", "category")
+    for key in (("a", "d"), "a", 2, ["a", "c"]):
+        with pytest.raises(
+            ValueError, match=r"its columns are a / b, a / c \(or positions 0 to 1\)"
+        ):
+            fit_table(X, categorical=[key])
 
 
 def test_booleans_may_come_as_zero_and_one():

@@ -152,7 +152,8 @@ def test_effects_add_up(kind, name):
         f = model._raw_predict(rows)
         if f.ndim == 1:
             np.testing.assert_allclose(effects.sum(axis=1), f, atol=1e-9)
-            assert list(effects.columns) == ["intercept", *model.hull_["term"]]
+            assert list(effects.columns) == ["intercept", *model.effects_["effect"]]
+            assert list(effects.columns) == ["intercept", *model.terms_["term"]]
         else:
             for k, label in enumerate("abc"):
                 np.testing.assert_allclose(effects[label].sum(axis=1), f[:, k], atol=1e-9)

@@ -74,8 +74,8 @@ def test_the_hull_is_a_hull_and_the_terms_are_what_predicts(refit):
     for term in names:
         assert set(term.split(" * ")) <= names
     # The terms are those of the coefficients that predict.
-    effects = model.effects(X)
-    assert set(model.terms_["term"]) <= set(effects.columns)
+    effects = model.effects(X, by="term")
+    assert list(effects.columns) == ["intercept", *model.terms_["term"]]
     np.testing.assert_allclose(effects.sum(axis=1), model.predict(X), atol=1e-9)
     widths = dict(zip(model.terms_["term"], model.terms_["width"], strict=True))
     assert sum(widths.values()) <= len(model.coef_)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
+from explain.reader import evaluate_text
+from oracles.formulas import WrittenFormula
 
 from hikernel import (
     HKLClassifier,
@@ -65,24 +68,39 @@ def test_steps_beat_smooth_functions_where_the_truth_jumps(fitted):
 
 def test_a_formula_collects_the_steps_of_a_variable(fitted):
     X, _, _ = calls(seed=2)
-    text = fitted.formula(digits=6)
-    assert "s(carat)" in text
-    line = next(line for line in text.splitlines() if line.startswith("  s(carat): "))
+    text = fitted.formula(digits=8)
+    assert " + s(carat) " in text.replace("\n", " ")
+    lines = text.replace("\n      ", " ").splitlines()
+    line = next(line for line in lines if line.startswith("  s(carat): "))
     assert " up to 0.99, " in line
     assert line.endswith(" above")
-    assert "h2(plan)*u1(calls)" in text
-    assert "u1(calls): " in text
-    assert "the term calls > 1|5 * plan, 4 columns" in text
+    # Steps times categories are tables of values.
+    assert "\n  f(calls, plan)" in text
+    assert re.search(r"\n    plan \\ calls +up to 1 +1 to 3 .* above \d+\n", text)
     # The pieces of s(carat) are the sum of its step terms.
     nodes = [node for node in fitted.nodes_ if len(node) == 1 and node[0][0] == 0]
     steps = [n for n in nodes if n[0][1] > 4]
     names = fitted._design.terms(steps)["term"]
-    effects = fitted.effects(X)[names].sum(axis=1)
+    effects = fitted.effects(X, by="term")[names].sum(axis=1)
     pieces = [part.split(" up to ") for part in line.split(": ")[1].split(", ")]
     ends = [float(end) for _, end in pieces[:-1]]
     values = [float(value) for value, _ in pieces[:-1]] + [float(pieces[-1][0].split()[0])]
     written = np.array(values)[np.searchsorted(ends, X["carat"])]
-    np.testing.assert_allclose(written, effects, atol=1e-5)
+    np.testing.assert_allclose(written, effects, atol=1e-6)
+
+
+def test_the_text_of_a_formula_with_steps_gives_the_prediction(fitted):
+    X, _, _ = calls(seed=2)
+    rows, names = fitted.columns_.transform(X), list(fitted.columns_.names)
+    labels = {
+        m: dict(enumerate(known))
+        for m, known in enumerate(fitted.columns_.categories)
+        if known is not None
+    }
+    values = evaluate_text(fitted.formula(digits=15), rows, names, labels)["f"]
+    np.testing.assert_allclose(values, fitted.predict(X), rtol=1e-9)
+    written = WrittenFormula(fitted._model, fitted._design)
+    np.testing.assert_allclose(written.evaluate(rows), fitted.predict(X), rtol=1e-11)
 
 
 def test_files_keep_steps(fitted, tmp_path):
@@ -115,7 +133,7 @@ def test_missing_values_have_no_steps():
     X, _, y = calls()
     X.loc[::7, "carat"] = np.nan
     model = HKLRegressor(1e-4, basis="auto+steps").fit(X, y)
-    assert ", and 0 where carat is missing" in model.formula()
+    assert "an effect is 0 where one of its variables is missing" in model.formula()
     assert np.all(np.isfinite(model.predict(X)))
 
 
@@ -193,7 +211,7 @@ def test_the_decomposition_of_a_model_with_steps():
     anova = model.anova(X)
     assert set(anova.variables_frame()["variable"]) >= {"carat", "calls", "plan"}
     parts = anova.effects(X)
-    np.testing.assert_allclose(anova.mean + parts.sum(axis=1), model.predict(X), atol=1e-9)
+    np.testing.assert_allclose(parts.sum(axis=1), model.predict(X), atol=1e-9)
 
 
 @pytest.mark.parametrize("refit", ["ridge", "sparse", "variables"])

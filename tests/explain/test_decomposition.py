@@ -1,8 +1,10 @@
 """The functional ANOVA against brute force over the full product of the marginals."""
 
 import itertools
+import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from explain.cases import BASES, BUMPS, fitted, make_model
 from oracles.designs import design_of
@@ -47,6 +49,13 @@ def brute_force(f, marginals):
     }
 
 
+def by_set(anova, X):
+    """The effects by set of variables, as arrays."""
+    frame = anova.effects(X)
+    names = [tuple(anova.names.index(name) for name in u) for u in anova.frame()["variables"]]
+    return dict(zip(names, frame.to_numpy().T[1:], strict=True))
+
+
 def mean(values, marginals):
     return float(np.einsum("abc,a,b,c->", values, *marginals))
 
@@ -62,7 +71,7 @@ def test_against_enumeration(bases, seed):
     anova = functional_anova(model, design, X, weights)
     size = np.abs(f).max()
 
-    effects = dict(zip(anova.sets, anova.effects(points).T, strict=True))
+    effects = by_set(anova, points)
     np.testing.assert_allclose(anova.mean, expected[()][0, 0, 0], atol=1e-10 * size)
     for u in SETS[1:]:
         ours = effects.get(u, np.zeros(len(points))).reshape(shape)
@@ -81,12 +90,12 @@ def test_effects_sum_to_f_have_mean_zero_and_are_orthogonal(bases):
     points, marginals = product_grid(X, weights)
     shape = [len(marginal) for marginal in marginals]
     anova = functional_anova(model, design, X, weights)
-    effects = anova.effects(points)
     f = model.predict(design, points)
     size = np.abs(f).max()
-    np.testing.assert_allclose(anova.mean + effects.sum(axis=1), f, atol=1e-11 * size)
-    grids = [effect.reshape(shape) for effect in effects.T]
-    for u, effect in zip(anova.sets, grids, strict=True):
+    np.testing.assert_allclose(anova.effects(points).sum(axis=1), f, atol=1e-11 * size)
+    sets = {u: effect.reshape(shape) for u, effect in by_set(anova, points).items()}
+    grids = list(sets.values())
+    for u, effect in sets.items():
         for m in u:
             np.testing.assert_allclose(
                 np.tensordot(marginals[m], effect, (0, m)), 0.0, atol=1e-11 * size
@@ -106,7 +115,8 @@ def test_shares(bases):
         expected = sum(s for u, s in zip(anova.sets, shares, strict=True) if m in u)
         np.testing.assert_allclose(anova.total_shares()[m], expected)
     frame = anova.frame()
-    assert list(frame.columns) == ["variables", "order", "variance", "share"]
+    assert list(frame.columns) == ["effect", "variables", "order", "variance", "share"]
+    assert frame["effect"].tolist() == [" * ".join(u) for u in frame["variables"]]
     assert frame["share"].is_monotonic_decreasing
     variables = anova.variables_frame()
     assert np.all(variables["main_share"] <= variables["total_share"] + 1e-15)
@@ -116,7 +126,9 @@ def test_several_outputs_are_models_of_their_own():
     X, weights, design, model = fitted(BASES["mixed"], n_outputs=3)
     together = functional_anova(model, design, X, weights)
     assert together.mean.shape == (3,)
-    assert together.effects(X).shape == (len(X), len(together.sets), 3)
+    effects = together.effects(X)
+    names = ["mean", *together.frame()["effect"]]
+    assert effects.columns.tolist() == [(k, name) for k in range(3) for name in names]
     for k in range(3):
         single = make_model(design, model.nodes)
         single.coef[:] = model.coef[:, k]
@@ -124,7 +136,10 @@ def test_several_outputs_are_models_of_their_own():
         alone = functional_anova(single, design, X, weights)
         np.testing.assert_allclose(together.variances[:, k], alone.variances)
         np.testing.assert_allclose(together.shares(k), alone.shares())
-        np.testing.assert_allclose(together.effects(X)[:, :, k], alone.effects(X))
+        single = alone.effects(X)
+        np.testing.assert_allclose(effects[k]["mean"], together.mean[k])
+        for name in names[1:]:  # the order of a single output may be another
+            np.testing.assert_allclose(effects[k][name], single[name])
     summed = together.variances.sum(axis=1)
     np.testing.assert_allclose(together.shares(), summed / summed.sum())
     np.testing.assert_allclose(together.frame()["variance"].sum(), summed.sum())
@@ -170,10 +185,12 @@ def test_chunks_make_no_difference(monkeypatch):
 def test_chosen_sets():
     X, weights, design, model = fitted(BASES["polynomial"])
     anova = functional_anova(model, design, X, weights)
-    chosen = anova.effects(X, [(0, 1), (2,), (1, 5)])
-    position = [anova.sets.index(u) for u in [(0, 1), (2,)]]
-    np.testing.assert_array_equal(chosen[:, :2], anova.effects(X)[:, position])
-    assert not np.any(chosen[:, 2])
+    chosen = anova.effects(X, [(0, 1), (2,), ()])
+    assert chosen.columns.tolist() == ["mean", "x0 * x1", "x2", ""]
+    every = anova.effects(X)
+    for name in chosen.columns[:3]:
+        np.testing.assert_array_equal(chosen[name], every[name])
+    assert not np.any(chosen[""])
 
 
 def test_many_variables_are_no_burden():
@@ -185,7 +202,7 @@ def test_many_variables_are_no_burden():
     anova = functional_anova(model, design, X)
     assert len(anova.sets) <= 300 + 299
     f = model.predict(design, X)
-    np.testing.assert_allclose(anova.mean + anova.effects(X).sum(axis=1), f, rtol=0, atol=1e-9)
+    np.testing.assert_allclose(anova.effects(X).sum(axis=1), f, rtol=0, atol=1e-9)
 
 
 def test_constant_models_have_no_shares():
@@ -197,7 +214,12 @@ def test_constant_models_have_no_shares():
         np.testing.assert_allclose(anova.mean, model.predict(design, X)[0])
         assert anova.frame().empty
         assert not np.any(anova.total_shares())
-        assert anova.effects(X).shape == (len(X), 0, *np.shape(anova.mean))
+        effects = anova.effects(X)
+        assert len(effects.columns) == anova.mean.size
+        np.testing.assert_allclose(
+            effects.to_numpy(), np.tile(anova.mean, (len(X), 1)).reshape(effects.shape)
+        )
+        assert "0 effects" in str(anova)
 
 
 @pytest.mark.parametrize("bases", BUMPS.values(), ids=BUMPS.keys())
@@ -215,3 +237,44 @@ def test_bad_weights(weights, message):
     X, _, design, model = fitted(BASES["orthonormal"])
     with pytest.raises(ValueError, match=message):
         functional_anova(model, design, X, weights)
+
+
+def test_it_prints_as_a_short_table():
+    X, weights, design, model = fitted(BASES["polynomial"], names=["a", "b", "mean"])
+    anova = functional_anova(model, design, X, weights)
+    lines = str(anova).splitlines()
+    frame = anova.frame()
+    assert str(anova) == repr(anova)
+    assert lines[0] == f"Functional ANOVA: mean {float(anova.mean):.4g} and {len(frame)} effects"
+    assert lines[1].split() == ["effect", "order", "share"]
+    for line, (_, row) in zip(lines[2:], frame.iterrows(), strict=True):
+        name, order, share = re.fullmatch(r"  (.*?) +(\d) +(\S+) %", line).groups()
+        assert name == row["effect"]
+        assert int(order) == row["order"]
+        assert share == f"{100 * row['share']:.1f}" or share == "<0.1"
+    # A column of the name of the first one is told from it.
+    assert "'mean'" in frame["effect"].tolist()
+    table = pd.DataFrame(X, columns=["a", "b", "mean"])
+    assert anova.effects(table).columns.is_unique
+
+
+def test_a_long_table_says_how_much_it_leaves_out():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 40))
+    design = design_of(X, [OrthonormalPolynomial(1)] * 40)
+    anova = functional_anova(make_model(design, [((m, 1),) for m in range(40)]), design, X)
+    lines = str(anova).splitlines()
+    assert len(lines) == 15
+    left = anova.frame()["share"][12:].sum()
+    assert lines[-1].split() == ["and", "28", "more", f"{100 * left:.1f}", "%"]
+
+
+def test_effects_keep_the_index_and_the_names_of_outputs():
+    X, weights, design, model = fitted(BASES["orthonormal"], n_outputs=2)
+    anova = functional_anova(model, design, X, weights, outputs=["no", "yes"])
+    frame = anova.effects(pd.DataFrame(X, index=np.arange(len(X)) + 7))
+    assert frame.index.tolist() == (np.arange(len(X)) + 7).tolist()
+    assert frame.columns.names == ["output", "effect"]
+    for k, label in enumerate(["no", "yes"]):
+        total = frame[label].sum(axis=1)
+        np.testing.assert_allclose(total, model.predict(design, X)[:, k], atol=1e-10)

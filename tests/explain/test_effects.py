@@ -98,12 +98,49 @@ def test_frame_of_several_outputs():
     y = np.array(["low", "middle", "high"])[np.digitize(X[:, 0], [-0.3, 0.3])]
     classifier = HKLClassifier(alpha=1e-2).fit(X, y)
     frame = effects_frame(classifier._model, classifier._design, X, classifier.classes_)
-    assert frame.columns.names == ["output", "term"]
+    assert frame.columns.names == ["output", "effect"]
     f = classifier.decision_function(X)
     for k, label in enumerate(classifier.classes_):
         assert frame[label].columns[0] == "intercept"
         np.testing.assert_allclose(frame[label].sum(axis=1), f[:, k], rtol=1e-13, atol=1e-13)
     assert_adds_up(classifier._model, classifier._design, X)
+
+
+@every_basis
+@pytest.mark.parametrize("n_outputs", [None, 3])
+def test_columns_are_in_the_order_of_their_table_and_add_up(bases, n_outputs):
+    X, _, design, model = fitted(bases, n_outputs=n_outputs, names=["a", "b", "c"])
+    f = model.predict(design, X).reshape(len(X), -1)
+    tables = {
+        "effect": effects_summary(model, design)["effect"],
+        "term": terms_frame(model, design)["term"],
+    }
+    frames = {by: effects_frame(model, design, X, by=by) for by in tables}
+    for by, names in tables.items():
+        frame = frames[by]
+        for k in range(f.shape[1]):
+            part = frame if n_outputs is None else frame[k]
+            assert part.columns.tolist() == ["intercept", *names]
+            np.testing.assert_allclose(part.sum(axis=1), f[:, k], atol=1e-9 * np.abs(f).max())
+    # A column of an effect is the sum of those of its terms; the term of no variable, which only
+    # bases without a constant have, counts for the intercept.
+    terms, effects = terms_frame(model, design), effects_summary(model, design)
+    for k in range(f.shape[1]):
+        by_effect, by_term = (frames[by] if n_outputs is None else frames[by][k] for by in tables)
+        for _, effect in effects.iterrows():
+            members = terms["term"][terms["variables"] == effect["variables"]]
+            assert len(members) == effect["n_terms"]
+            np.testing.assert_allclose(
+                by_effect[effect["effect"]], by_term[members].sum(axis=1), atol=1e-10
+            )
+        rest = by_term[["intercept", *terms["term"][terms["order"] == 0]]]
+        np.testing.assert_allclose(by_effect["intercept"], rest.sum(axis=1), atol=1e-12)
+
+
+def test_only_effects_and_terms_have_columns():
+    X, _, design, model = fitted(BASES["orthonormal"])
+    with pytest.raises(ValueError, match="by must be one of 'effect', 'term', got 'variable'"):
+        effects_frame(model, design, X, by="variable")
 
 
 def test_terms_frame_lists_kept_terms_by_share():

@@ -14,7 +14,8 @@ from hikernel import HKLClassifier, HKLRegressor
 from hikernel.bases import AsinhPolynomial, Gaussian, OrthonormalPolynomial, Polynomial
 from hikernel.bases.categorical import Categorical
 from hikernel.columns import ColumnGrid
-from hikernel.explain import formula
+from hikernel.explain import effects_summary, formula, formula_terms
+from hikernel.explain.effects import effect_values
 
 NAMES = ["age", "year of birth", "dose (mg)"]
 every_basis = pytest.mark.parametrize(
@@ -32,7 +33,15 @@ def test_the_numbers_reproduce_the_prediction(bases, n_outputs):
     new = X + 0.3 * X.std(axis=0)
     g = model.predict(design, new)
     np.testing.assert_allclose(terms.evaluate(new), g, rtol=0, atol=1e-11 * np.abs(g).max())
-    assert terms.text().startswith("f = " if n_outputs is None else "f[0] = ")
+    assert terms.text().startswith("f = " if n_outputs is None else "f[k] is the sum of column k")
+    # An effect of the formula has the values that effects(X) tells.
+    _, values = effect_values(model, design, new)
+    values = values.reshape(len(X), -1, terms.terms.n_outputs)
+    effects = [effect for effect in terms.terms.effects if effect.variables]
+    assert len(effects) == values.shape[1]
+    for i, effect in enumerate(effects):
+        ours = terms.effect(effect, new)
+        np.testing.assert_allclose(ours, values[:, i], rtol=0, atol=1e-11 * np.abs(g).max())
 
 
 @pytest.mark.parametrize("name", POLYNOMIAL)
@@ -78,7 +87,7 @@ def test_the_legend_of_asinh():
     unit = np.sqrt(np.pi / 2) * 0.4
     scale = np.arcsinh(1.0 / unit) * np.sqrt(0.4)
     lines = formula(model, design, digits=3).split("where\n")[1].splitlines()
-    assert lines == [
+    assert sorted(lines[:2]) + lines[2:] == [
         f"  z(age) = asinh(age / {unit:.3g}) / {scale:.3g}, -1 <= age <= 1",
         f"  z(dose) = asinh((dose - 1000000) / {unit:.3g}) / {scale:.3g}, "
         "999999 <= dose <= 1000001",
@@ -92,8 +101,9 @@ def test_the_centre_of_asinh_is_written_where_it_is_not_zero():
     text = formula(make_model(design, [((0, 1),)]), design, digits=4)
     unit = np.sqrt(np.pi / 2) * np.mean(np.abs(x - np.median(x)))
     t = np.arcsinh((x - np.median(x)) / unit)
-    assert text.splitlines()[3] == (
-        f"  z(age) = (asinh((age - {np.median(x):.4g}) / {unit:.4g}) - {t.mean():.4g}) / "
+    line = " ".join(text.split("where\n")[1].replace("\n      ", " ").split("\n")[0].split())
+    assert line == (
+        f"z(age) = (asinh((age - {np.median(x):.4g}) / {unit:.4g}) - {t.mean():.4g}) / "
         f"{t.std():.4g}, {x.min():.4g} <= age <= {x.max():.5g}"
     )
 
@@ -140,10 +150,10 @@ def test_a_formula_per_class():
     model = HKLClassifier(alpha=1e-2).fit(table, y)
     text = formula(model._model, model._design, 12, model.classes_)
     values = evaluate_text(text, X, NAMES)
-    assert list(values) == [f"f[{label}]" for label in model.classes_]
+    assert list(values) == ["'high'", "'low'", "'middle'"]
     f = model.decision_function(table)
-    for k, label in enumerate(model.classes_):
-        np.testing.assert_allclose(values[f"f[{label}]"], f[:, k], rtol=0, atol=1e-9)
+    for k, value in enumerate(values.values()):
+        np.testing.assert_allclose(value, f[:, k], rtol=0, atol=1e-9)
     with pytest.raises(ValueError, match="3 outputs"):
         formula(model._model, model._design, outputs=["one"])
 
@@ -178,13 +188,25 @@ def test_wild_values(degree, wild):
 def test_other_levels_are_named_and_explained():
     _, _, design, _ = fitted(BASES["mixed"], names=NAMES)
     nodes = [((0, 1),), ((0, 1), (1, 2)), ((1, 1), (2, 2)), ((1, 2),)]
-    text = formula(make_model(design, nodes), design)
-    assert "*h1(age)" in text
-    assert "*h2(age, year of birth)" in text
+    model = make_model(design, nodes)
+    text = formula(model, design)
+    assert "\n    + f(age) " in text
+    assert "\n    + f(age, year of birth) " in text
     assert "z(year of birth)*z(dose (mg))^2" in text
-    assert "h1: the term age, 4 columns with coefficients of norm one" in text
-    assert "(of the basis Indicators; smooth part of a cubic spline)" in text
-    assert not WrittenFormula(make_model(design, nodes), design).exact
+    kinds = "of the basis Indicators; smooth part of a cubic spline"
+    columns = int(np.prod([design.bases[0].widths[1], design.bases[1].widths[2]]))
+    assert (
+        f"  f(age, year of birth)\n    not written out: {columns} columns ({kinds}); effects(X) has"
+    ) in text
+    # A function of one variable is told at some points.
+    entry = text.split("  f(year of birth)\n")[1].split("\n  f(")[0].split("\n  z(")[0]
+    entry = " ".join(entry.split())
+    assert entry.endswith("; a curve between (smooth part of a cubic spline)")
+    pairs = [pair.split(" at ") for pair in entry.removeprefix("about ").split(";")[0].split(", ")]
+    heights, points = np.array(pairs, dtype=float).T
+    block = model.kept().blocks[3]
+    np.testing.assert_allclose(design.bases[1].transform(points)[2] @ block, heights, rtol=2e-3)
+    assert not WrittenFormula(model, design).exact
 
 
 def test_single_levels_of_kernels_are_named():
@@ -200,7 +222,7 @@ def test_bumps_are_said_once():
     design = design_of(X, [bump] * 3, weights, names=NAMES)
     text = formula(make_model(design, [(), ((0, 1),)]), design)
     assert "*bumps" in text
-    assert "*g1(age)\n" in text
+    assert "*g1(age) " in text
     assert text.endswith("of each variable that it does not name")
     some = design_of(X, [bump, Polynomial(2), Polynomial(2)], weights, names=NAMES)
     text = formula(make_model(some, [((1, 1),)]), some)
@@ -215,19 +237,134 @@ def test_constant_models_and_bad_digits():
         formula(model, design, digits=0)
 
 
-def test_functions_of_categories_are_tables():
+def categories(n=60):
+    """Three colours, a 0/1 column taken as categories, a boolean and a number."""
     rng = np.random.default_rng(0)
-    colours = np.array(["blue", "green", "red"])
-    table = pd.DataFrame({"colour": colours[rng.integers(0, 3, 60)], "sex": rng.integers(0, 2, 60)})
-    grid = ColumnGrid(basis={"sex": Categorical()})
-    design = grid.fit(grid.read(table), np.ones(60))
-    model = make_model(design, [((0, 1),), ((1, 1),), ((0, 1), (1, 1))])
-    text = formula(model, design, 12)
-    number = float(re.search(r"(\S+)\*h1\(colour\)", text)[1])
-    coefs = model.coef[:2]
-    for code, label in enumerate(colours):
-        value = float(re.search(rf"(\S+) for {label}", text)[1])
+    table = pd.DataFrame(
+        {
+            "colour": COLOURS[rng.integers(0, 3, n)],
+            "sex": rng.integers(0, 2, n),
+            "owner": rng.random(n) < 0.4,
+            "age": rng.normal(40, 9, n),
+        }
+    )
+    grid = ColumnGrid(basis={"sex": Categorical(), "age": Polynomial(2)})
+    rows = grid.read(table)
+    return rows.matrix, grid.fit(rows, np.ones(n))
+
+
+COLOURS = np.array(["any other", "green", "red"])
+LABELS = {0: dict(enumerate(COLOURS.tolist()))}
+FOUR = ["colour", "sex", "owner", "age"]
+
+
+def test_functions_of_categories_are_tables():
+    X, design = categories()
+    model = make_model(design, [((0, 1),), ((1, 1),), ((2, 1),)])
+    text = formula(model, design, 9)
+    coefs = model.kept().blocks[0]
+    line = next(line for line in text.splitlines() if line.startswith("  f(colour): "))
+    for code, label in enumerate(COLOURS):
+        value = float(re.search(rf"'{label}': (\S+),", line)[1])
         expected = design.bases[0].transform([float(code)])[1][0] @ coefs
-        np.testing.assert_allclose(number * value, expected, rtol=1e-10)
-    assert re.search(r"c1\(sex\): \S+ for 0, \S+ for 1, 0 for others", text)
-    assert "*h2(colour)*c1(sex)" in text
+        np.testing.assert_allclose(value, expected, rtol=1e-8)
+    # The names are in quotes, and what is none of them is not.
+    assert line.endswith(", any other: 0")
+    values = [float(value) for value in re.findall(r"': (\S+),", line)]
+    assert values == sorted(values, reverse=True)
+    assert re.search(r"  f\(sex\): 0: \S+, 1: \S+, any other: 0\n", text)
+    assert re.search(r"  f\(owner\): False: \S+, True: \S+\n", text)
+    ours = evaluate_text(text, X, FOUR, LABELS)["f"]
+    np.testing.assert_allclose(ours, model.predict(design, X), atol=1e-7)
+
+
+@pytest.mark.parametrize("n_outputs", [None, 3])
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        [((0, 1), (1, 1))],
+        [((0, 1), (2, 1)), ((0, 1),)],
+        [((0, 1), (3, 1)), ((0, 1), (3, 2))],
+        [((2, 1), (3, 2)), ((2, 1),), ((3, 1),)],
+        [((0, 1), (1, 1), (2, 1)), ((0, 1), (1, 1), (3, 1))],
+    ],
+    ids=["categories", "boolean", "number", "boolean and number", "three"],
+)
+def test_products_with_categories_are_tables(nodes, n_outputs):
+    X, design = categories()
+    model = make_model(design, nodes, n_outputs=n_outputs)
+    X = np.vstack([X, [[-1.0, 0.0, 1.0, 41.0], [0.0, 7.0, 1.0, 41.0]]])  # categories not seen
+    text = formula(model, design, 15)
+    f = model.predict(design, X).reshape(len(X), -1)
+    ours = np.column_stack(list(evaluate_text(text, X, FOUR, LABELS).values()))
+    np.testing.assert_allclose(ours, f, rtol=0, atol=1e-10 * np.abs(f).max())
+    assert "columns" not in text.split("where")[1].replace("head of its column", "")
+    assert max(map(len, text.splitlines())) <= 100
+
+
+def test_tables_of_many_categories_are_told_in_full():
+    rng = np.random.default_rng(0)
+    towns = np.array([f"the town of number {i}" for i in range(60)])
+    table = pd.DataFrame({"a": np.tile(towns, 4), "b": rng.choice(towns[:9], 240)})
+    grid = ColumnGrid()
+    rows = grid.read(table)
+    design = grid.fit(rows, np.ones(240))
+    model = make_model(design, [((0, 1),), ((0, 1), (1, 1))])
+    text = formula(model, design, 12)
+    assert max(map(len, text.splitlines())) <= 96
+    labels = {m: dict(enumerate(design.table.categories[m])) for m in (0, 1)}
+    ours = evaluate_text(text, rows.matrix, ["a", "b"], labels)["f"]
+    np.testing.assert_allclose(ours, model.predict(design, rows.matrix), atol=1e-8)
+
+
+def test_the_largest_effects_come_first_and_the_rest_may_be_left_out():
+    _, _, design, model = fitted(BASES["mixed-polynomials"], names=NAMES)
+    terms = formula_terms(model, design)
+    shares = [effect.share for effect in terms.effects]
+    assert shares == sorted(shares, reverse=True)
+    assert len(terms.effects) > 3
+    assert [effect.name for effect in terms.effects] == effects_summary(model, design)[
+        "effect"
+    ].tolist()
+    whole = formula(model, design)
+    assert "left out" not in whole
+    assert formula(model, design, max_terms=len(shares)) == whole
+    short = formula(model, design, max_terms=2)
+    lines = [line for line in short.split("\n\n")[0].splitlines() if line.endswith("%")]
+    assert len(lines) == 3
+    assert lines[2].split() == [
+        *f"+ {len(shares) - 2} more effects, left out".split(),
+        *f"{100 * sum(shares[2:]):.1f} %".split(),
+    ]
+    assert whole.startswith(short.partition("\n    + 4 more")[0][:30])
+    one = formula(model, design, max_terms=len(shares) - 1)
+    assert "+ 1 more effect, left out" in one
+    for wrong in (0, -1, 2.5, "all"):
+        with pytest.raises(ValueError, match="max_terms must be an integer >= 1"):
+            formula(model, design, max_terms=wrong)
+
+
+def test_left_out_effects_of_several_outputs():
+    _, _, design, model = fitted(BASES["orthonormal"], n_outputs=3, names=NAMES)
+    text = formula(model, design, max_terms=1)
+    assert re.search(r"\n\d+ more effects, left out +[\d.]+ %\n", text)
+
+
+def test_names_that_could_be_read_as_something_else_are_quoted():
+    X, weights, _, _ = fitted(BASES["polynomial"])
+    names = ["a", "b\nc", "a * b"]
+    design = design_of(X, [Polynomial(2)] * 3, weights, names=names)
+    text = formula(make_model(design, [((0, 1), (1, 1)), ((2, 1),)]), design)
+    assert "z(a)*z('b\\nc')" in text
+    assert "z('a * b')" in text
+    assert all(line[:1] in ("f", " ", "", "w") for line in text.splitlines())
+
+
+def test_large_numbers_are_written_out():
+    x = 2e5 + 1e4 * np.arange(9.0)
+    design = design_of(x[:, None], [OrthonormalPolynomial(1)], names=["pay"])
+    model = make_model(design, [((0, 1),)])
+    model.coef[:] = 82345.6
+    text = formula(model, design)
+    assert "+ 82350*z(pay)" in text
+    assert "200000 <= pay <= 280000" in text

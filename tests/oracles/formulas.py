@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from hikernel.explain import formula_terms
-from hikernel.explain.legend import PowerFactor, step_branch
+from hikernel.explain.cells import step_branch
+from hikernel.explain.legend import PowerFactor
 
 
 def factor_values(factor, design, X):
@@ -16,73 +17,72 @@ def factor_values(factor, design, X):
     return basis.transform(x)[factor.level][:, 0]
 
 
-def step_values(basis, heights, x):
-    """A step function of one variable at some points, zero where they are missing."""
-    cuts = step_branch(basis).cuts
-    return np.where(np.isnan(x)[:, None], 0.0, heights[np.sum(x[:, None] > cuts, axis=1)])
+def cells(axis, design, X):
+    """The cell of every row on an axis, shape (n,); -1 if it is in none."""
+    basis, x = design.bases[axis.variable], X[:, axis.variable]
+    if axis.kind == "steps":
+        return np.where(np.isnan(x), -1, np.sum(x[:, None] > step_branch(basis).cuts, axis=1))
+    codes = [0.0, 1.0] if axis.kind == "boolean" else list(basis.branch(1)[0].codes)
+    return np.array([codes.index(code) if code in codes else -1 for code in x])
 
 
 class WrittenFormula:
-    """The terms of a formula; ``model`` only serves rows that no formula can write down."""
+    """The terms of a formula, evaluated; equal to ``model.predict`` up to rounding."""
 
     def __init__(self, model, design):
         self.model, self.design = model, design
         self.terms = formula_terms(model, design)
-        self.products, self.wide, self.text = self.terms.products, self.terms.wide, self.terms.text
-        self.factors = {factor for product in self.products for factor in product}
+        self.text = self.terms.text
+
+    @property
+    def products(self):
+        """All products of factors."""
+        tables = [table for effect in self.terms.effects for table in effect.tables.values()]
+        return [product for table in tables for product in table]
 
     @property
     def exact(self):
         """Whether the formula and its legend write out all functions, as polynomials."""
-        return not (self.wide or self.terms.steps) and all(
-            isinstance(factor, PowerFactor)
-            or self.design.bases[factor.variable].level_polynomial(factor.level) is not None
-            for factor in self.factors
-        )
+        return all(
+            not effect.rest and set(effect.tables) <= {()} for effect in self.terms.effects
+        ) and all(isinstance(factor, PowerFactor) for p in self.products for factor in p)
 
     def evaluate(self, X):
-        """f at the rows of X, shape (n,) or (n, k), equal to ``model.predict`` up to rounding.
-
-        At a missing value all levels of its variable are zero. For a variable that is expanded
-        into powers a formula cannot say so (the constants of its polynomials would have to vanish
-        too), and such rows are left to the model.
-        """
-        out = np.zeros((len(X), self.terms.n_outputs))
-        complete = self._complete(X)
-        rows = X[complete]
-        out[complete] = self._products(rows).sum(axis=0)
-        for m, heights in self.terms.steps.items():
-            out[complete] += step_values(self.design.bases[m], heights, rows[:, m])
-        if self.wide:
-            variables = {m for node in self.wide for m, _ in node}
-            engine = self.design.engine(rows, np.ones(len(rows)), variables)
-            out[complete] += engine.apply(list(self.wide), np.concatenate([*self.wide.values()]))
-        if not np.all(complete):
-            left = self.model.predict(self.design, X[~complete])
-            out[~complete] = left.reshape(-1, out.shape[1])
+        """f at the rows of X, shape (n,) or (n, k)."""
+        out = self.terms.intercept + np.zeros((len(X), 1))
+        for effect in self.terms.effects:
+            out = out + self.effect(effect, X)
         return out[:, 0] if self.terms.single else out
+
+    def effect(self, effect, X):
+        """One effect at the rows of X, shape (n, k): zero where one of its variables is missing."""
+        parts = self._summands(effect, X)
+        out = np.sum(parts, axis=0) if parts else np.zeros((len(X), self.terms.n_outputs))
+        if effect.rest:
+            variables = {m for node in effect.rest for m, _ in node}
+            engine = self.design.engine(X, np.ones(len(X)), variables)
+            out = out + engine.apply(list(effect.rest), np.concatenate([*effect.rest.values()]))
+        missing = np.isnan(X[:, list(effect.variables)]).any(axis=1)
+        return np.where(missing[:, None], 0.0, out)
 
     def cancellation(self, X):
         """max_x sum_P |coefs[P] P(x)| / max_x |f(x)|: its logarithm is the number of digits lost.
 
         One or two digits are usual; levels that would lose more than six are not expanded.
         """
-        X = X[self._complete(X)]
-        size = np.max(np.abs(self._products(X)).sum(axis=0), initial=0.0)
+        parts = [part for effect in self.terms.effects for part in self._summands(effect, X)]
+        size = np.max(np.nansum(np.abs(parts), axis=0), initial=0.0)
         largest = np.max(np.abs(self.evaluate(X)), initial=0.0)
         return float(size / largest) if largest > 0.0 else 1.0
 
-    def _complete(self, X):
-        """Which rows have no missing value in a variable that is expanded into powers."""
-        powers = {factor.variable for factor in self.factors if isinstance(factor, PowerFactor)}
-        return ~np.any(np.isnan(X[:, sorted(powers)]), axis=1)
-
-    def _products(self, X):
-        """coefs[P] P(x), shape (n_products, n, k)."""
-        values = {factor: factor_values(factor, self.design, X) for factor in self.factors}
-        return np.array(
-            [
-                np.outer(np.prod([np.ones(len(X)), *map(values.get, product)], axis=0), coefs)
-                for product, coefs in self.products.items()
-            ]
-        )
+    def _summands(self, effect, X):
+        """coefs[cells of x] P(x) for all products P, each of shape (n, k)."""
+        out = []
+        for axes, sums in effect.tables.items():
+            places = [cells(axis, self.design, X) for axis in axes]
+            inside = np.all([place >= 0 for place in places], axis=0) | (not places)
+            for product, coefs in sums.items():
+                values = [factor_values(factor, self.design, X) for factor in product]
+                value = np.prod([np.ones(len(X)), *values], axis=0) * inside
+                out.append(value[:, None] * (coefs[tuple(places)] if places else coefs))
+        return out

@@ -22,7 +22,7 @@ from hikernel.bases import (
 )
 from hikernel.bases.column import Column
 from hikernel.checks import outside_level
-from hikernel.columns.table import ColumnTable
+from hikernel.columns.table import ColumnTable, column_position, known_columns
 from hikernel.engines.protocol import FloatArray
 
 if TYPE_CHECKING:
@@ -37,8 +37,6 @@ __all__ = [
     "warn_of_lost_columns",
 ]
 
-_MOST_CATEGORIES = 100
-"""Largest number of categories accepted unless the user names the column in ``basis``."""
 _SKEWED = (0.5, 1.0)
 _HEAVY = (1.0, 2.0)
 """Limits on |skewness| and excess kurtosis of a column of numbers, above which few rows dominate
@@ -51,6 +49,8 @@ _SPIKED = 3.0
 """Largest excess kurtosis after asinh. Columns that are nearly always zero exceed it."""
 AUTO, WITH_STEPS = "auto", "auto+steps"
 """Names that stand for a choice by column, without and with steps."""
+_LEAST_ROWS = 3
+"""Rows of a category below which it stays among the rare ones, if there are many."""
 _ONE_LEVEL = RankPolynomial(degree=1)
 """The basis of columns with at most two values."""
 
@@ -90,7 +90,12 @@ class BasisChoice:
 
 
 def choose_bases(
-    spec: Any, degree: int, table: ColumnTable, X: FloatArray, weights: FloatArray
+    spec: Any,
+    degree: int,
+    table: ColumnTable,
+    X: FloatArray,
+    weights: FloatArray,
+    labels: Sequence[Any] | None = None,
 ) -> list[BasisChoice]:
     """Return one basis choice per column of the matrix of a table.
 
@@ -112,18 +117,20 @@ def choose_bases(
         The matrix of the table.
     weights : ndarray of shape (n,)
         Weights of the rows, zero or positive.
+    labels : sequence, optional
+        Labels of the columns that are not strings, as the user gave them.
 
     Raises
     ------
     ValueError
-        For unknown bases and columns, for a basis of numbers on a column of categories, and for a
-        column of more than 100 categories that ``spec`` does not name.
+        For unknown bases and columns, and for a basis of numbers on a column of categories.
     """
-    given = dict(_given(spec, degree, table)) if isinstance(spec, Mapping) else {}
+    given = _given(spec, degree, table, labels) if isinstance(spec, Mapping) else {}
     same = AUTO if isinstance(spec, Mapping) else _as_given(spec, degree)
     chosen = []
+    n_rows = int(np.count_nonzero(weights))
     for m in range(len(table.names)):
-        choice = given.get(m) or _of_kind(m, table) or same
+        choice = given.get(m) or _of_kind(m, table, n_rows) or same
         if isinstance(choice, str):
             choice = _of_distribution(X[:, m], weights, degree, steps=choice == WITH_STEPS)
         chosen.append(choice)
@@ -181,7 +188,7 @@ def _moments(fitted: FittedBasis, column: Column) -> tuple[float, float]:
     return float(column.weights @ t**3), float(column.weights @ t**4) - 3.0
 
 
-def _of_kind(m: int, table: ColumnTable) -> BasisChoice | None:
+def _of_kind(m: int, table: ColumnTable, n_rows: int) -> BasisChoice | None:
     """Return the choice for column m of the matrix, or None if it is a column of numbers."""
     if m >= table.n_features_in:
         return BasisChoice(_ONE_LEVEL, "marks missing values: one bounded level", True)
@@ -190,38 +197,25 @@ def _of_kind(m: int, table: ColumnTable) -> BasisChoice | None:
     categories = table.categories[m]
     if categories is None:
         return None
-    name = table.names[m]
-    if len(categories) > _MOST_CATEGORIES:
-        raise ValueError(
-            f"Column {name!r} has {len(categories)} categories, more than the "
-            f"{_MOST_CATEGORIES} that are taken without asking. Drop the column, group its rare "
-            f'values, or pass basis={{{name!r}: "categorical"}} if you do want them all.'
-        )
     what = "text" if any(isinstance(value, str) for value in categories) else "category"
-    return BasisChoice(Categorical(), f"{what}: one block of centred indicators")
+    if len(categories) <= Categorical.most:
+        return BasisChoice(Categorical(), f"{what}: one block of centred indicators")
+    # Nothing can be learnt about a category from one or two rows.
+    basis = Categorical(least=min(0.5, (_LEAST_ROWS - 0.5) / n_rows))
+    return BasisChoice(basis, f"{what}: {len(categories)} categories, from frequent to rare")
 
 
 def _given(
-    spec: Mapping[Any, Any], degree: int, table: ColumnTable
+    spec: Mapping[Any, Any], degree: int, table: ColumnTable, labels: Sequence[Any] | None
 ) -> dict[int, BasisChoice | str]:
     """Return the choices for the columns that a mapping names, by their position in the matrix."""
-    position = {name: m for m, name in enumerate(table.names)}
     given: dict[int, BasisChoice | str] = {}
     for key, value in spec.items():
-        if isinstance(key, str) and key in position:
-            m = position[key]
-        elif (
-            isinstance(key, (int, np.integer))
-            and not isinstance(key, bool)
-            and 0 <= key < table.n_features_in
-        ):
-            m = int(key)
-        else:
-            names = table.names
+        m = column_position(key, table.names, labels, table.n_features_in)
+        if m is None:
             raise ValueError(
                 f"basis names the column {key!r}, which X does not have; its columns are "
-                f"{', '.join(names[:10])}{', ...' if len(names) > 10 else ''} "
-                f"(or positions 0 to {table.n_features_in - 1})."
+                f"{known_columns(table.names, labels, table.n_features_in)}."
             )
         choice = _as_given(value, degree)
         if isinstance(choice, str):
@@ -250,19 +244,22 @@ def _check_categories(m: int, table: ColumnTable, basis: Basis) -> None:
 
 
 def warn_of_lost_columns(
-    matrix: FloatArray, bases: Sequence[FittedBasis], names: Sequence[str]
+    matrix: FloatArray, bases: Sequence[FittedBasis], table: ColumnTable
 ) -> None:
-    """Warn of columns that vary, but only within the rounding error of their magnitude."""
+    """Warn of columns that vary but count as constant: rounding errors, and identifiers."""
     for m, basis in enumerate(bases):
         values = matrix[:, m]
         values = values[~np.isnan(values)]
         if basis.max_level == 0 and values.size and values.max() > values.min():
-            warnings.warn(
-                f"Column {names[m]} varies by less than the rounding error of its size and is "
-                "taken for a constant; subtract its mean before fitting.",
-                UserWarning,
-                stacklevel=outside_level(),
+            known = table.categories[m]
+            why = (
+                "varies by less than the rounding error of its size and is taken for a constant; "
+                "subtract its mean before fitting."
+                if known is None
+                else f"has {len(known)} categories with one or two rows each, like an identifier, "
+                "from which nothing can be learnt; it is left out."
             )
+            warnings.warn(f"Column {table.names[m]} {why}", UserWarning, stacklevel=outside_level())
 
 
 def bases_frame(

@@ -109,7 +109,7 @@ class ColumnGrid:
             For unknown bases and columns, and for a basis that does not suit its column.
         """
         table, matrix = rows.table, rows.matrix
-        choices = choose_bases(self.basis, self.degree, table, matrix, weights)
+        choices = choose_bases(self.basis, self.degree, table, matrix, weights, rows.labels)
         # Rows that were read but not selected take part with weight zero: the parameter
         # ``first_pivot`` of a basis counts the rows of the table as the user gave it.
         every = rows.weights(weights)
@@ -123,7 +123,7 @@ class ColumnGrid:
                 "max_order needs bases with a constant level 0: without one every term contains "
                 "every variable. Pass constant_level=True to the basis, or give it by name."
             )
-        warn_of_lost_columns(matrix, bases, table.names)
+        warn_of_lost_columns(matrix, bases, table)
         notes = tuple((choice.name, choice.why) for choice in choices)
         grid = self._grid(bases, matrix, weights)
         return ColumnDesign(

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 
-__all__ = ["RawColumn", "RawTable", "read_table"]
+__all__ = ["RawColumn", "RawTable", "read_table", "unused_name"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,11 +52,15 @@ class RawTable:
         Names of the columns if X is a frame with string names, otherwise None.
     block : ndarray of shape (n, p) or None
         X itself if it is an array of integers or floats, otherwise None.
+    labels : tuple or None
+        Labels of the columns if X is a frame whose names are not strings: integers, or the tuples
+        of a MultiIndex. The names of the columns are their text.
     """
 
     columns: Sequence[RawColumn]
     names: tuple[str, ...] | None
     block: NDArray[Any] | None = None
+    labels: tuple[Any, ...] | None = None
 
     @property
     def n_rows(self) -> int:
@@ -142,11 +146,34 @@ def _read_frame(frame: nw.DataFrame[Any]) -> RawTable:
             "pandas by X.columns = X.columns.astype(str)."
         )
     names = tuple(str(name) for name in native_names) if strings else None
-    shown = names if names is not None else _positions(len(native_names))
+    shown = names if names is not None else _names_of(native_names)
     columns = [
         _read_series(name, series) for name, series in zip(shown, frame.iter_columns(), strict=True)
     ]
-    return RawTable(columns, names)
+    return RawTable(columns, names, labels=None if strings else tuple(native_names))
+
+
+def _names_of(labels: Sequence[Any]) -> list[str]:
+    """Return the text of labels that are not strings; that of a tuple joins its parts.
+
+    >>> _names_of([0, 1]), _names_of([("size", "mm"), ("size", ""), ("size / mm",)])
+    (['0', '1'], ['size / mm', 'size', 'size / mm (2)'])
+    """
+    names: list[str] = []
+    for m, label in enumerate(labels):
+        parts = label if isinstance(label, tuple) else (label,)
+        text = " / ".join(str(part) for part in parts if str(part))
+        names.append(unused_name(text or f"x{m}", names))
+    return names
+
+
+def unused_name(name: str, names: Sequence[str]) -> str:
+    """Return ``name``, with a number appended if it is among ``names``."""
+    number, candidate = 2, name
+    while candidate in names:
+        candidate = f"{name} ({number})"
+        number += 1
+    return candidate
 
 
 def _read_series(name: str, series: Any) -> RawColumn:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,11 +19,11 @@ from hikernel.columns.kinds import (
     to_codes,
     to_numbers,
 )
-from hikernel.columns.reading import RawColumn, RawTable, read_table
+from hikernel.columns.reading import RawColumn, RawTable, read_table, unused_name
 from hikernel.engines.protocol import FloatArray
 from hikernel.graphs import RowSet
 
-__all__ = ["ColumnTable", "TableRows"]
+__all__ = ["ColumnTable", "TableRows", "column_position", "known_columns"]
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,8 @@ class ColumnTable:
     Attributes
     ----------
     names : tuple of str
-        Names of the columns of the matrix; x0, x1, ... if the table has no names.
+        Names of the columns of the matrix; x0, x1, ... if the table has no names. Names that are
+        not strings are given as text, the parts of a tuple joined by " / ".
     kinds : tuple of {"number", "boolean", "category"}
         Kinds of the columns of the matrix.
     categories : tuple of (tuple or None)
@@ -98,7 +99,8 @@ class ColumnTable:
             text and of category types are categories. A ``RawTable`` from ``read_table`` is also
             accepted, here and in ``transform``.
         categorical : iterable of str or int, or mask of p booleans, optional
-            Names or positions of further columns to treat as categories.
+            Names or positions of further columns to treat as categories. Where the names of the
+            columns are integers, an integer is a name.
 
         Returns
         -------
@@ -115,7 +117,7 @@ class ColumnTable:
         """
         raw = X if isinstance(X, RawTable) else read_table(X)
         names = [column.name for column in raw.columns]
-        chosen = _check_categorical(categorical, names, raw.names is not None)
+        chosen = _check_categorical(categorical, names, raw)
         kinds: list[Kind] = []
         categories: list[tuple[Category, ...] | None] = []
         for m, column in enumerate(raw.columns):
@@ -126,7 +128,7 @@ class ColumnTable:
         missing = np.isnan(matrix).sum(axis=0)
         indicators = tuple(int(m) for m in np.flatnonzero((missing > 0) & (missing < raw.n_rows)))
         for m in indicators:
-            names.append(_unused_name(f"{names[m]} is missing", names))
+            names.append(unused_name(f"{names[m]} is missing", names))
             kinds.append("boolean")
             categories.append(None)
         table = replace(
@@ -214,18 +216,21 @@ class TableRows(RowSet):
         Positions of the selected rows among the rows that were read.
     n_read : int
         Number of rows that were read.
+    labels : tuple or None
+        Labels of the columns that are not strings, as the user gave them.
     """
 
     table: ColumnTable
     matrix: FloatArray
     positions: NDArray[np.intp]
     n_read: int
+    labels: tuple[Any, ...] | None = None
 
     @classmethod
     def read(cls, raw: RawTable, categorical: Iterable[str | int] | None = None) -> TableRows:
         """Encode all rows of a table."""
         table, matrix = ColumnTable.fit_transform(raw, categorical=categorical)
-        return cls(table, matrix, np.arange(len(matrix)), len(matrix))
+        return cls(table, matrix, np.arange(len(matrix)), len(matrix), raw.labels)
 
     def __len__(self) -> int:
         return len(self.matrix)
@@ -236,7 +241,7 @@ class TableRows(RowSet):
     def alone(self, rows: Any) -> TableRows:
         """Return some rows as if no others had been read, in the encoding of all rows."""
         matrix = self.matrix[rows]
-        return TableRows(self.table, matrix, np.arange(len(matrix)), len(matrix))
+        return replace(self, matrix=matrix, positions=np.arange(len(matrix)), n_read=len(matrix))
 
     def column(self, m: int) -> FloatArray:
         """Return column m for all rows that were read, NaN in the rows that are not selected."""
@@ -253,8 +258,47 @@ class TableRows(RowSet):
         return out
 
 
+def column_position(
+    key: object, names: Sequence[str], labels: Sequence[Any] | None, n_positions: int
+) -> int | None:
+    """Return the position of the column that a user names; None if there is none.
+
+    Parameters
+    ----------
+    key : object
+        A label of the frame, a name, or a position.
+    names : sequence of str
+        Names of the columns.
+    labels : sequence or None
+        Labels of the columns of the table that are not strings. Among integers, one is a name and
+        not a position.
+    n_positions : int
+        Number of columns that may be given by position.
+    """
+    integer = isinstance(key, (int, np.integer)) and not isinstance(key, bool)
+    if labels is not None and not isinstance(key, bool) and isinstance(key, Hashable):
+        found = {label: m for m, label in enumerate(labels)}.get(key)
+        if found is not None or (integer and _are_integers(labels)):
+            return found
+    if isinstance(key, str):
+        return {name: m for m, name in enumerate(names)}.get(key)
+    return int(key) if integer and 0 <= key < n_positions else None  # type: ignore[operator, call-overload]
+
+
+def known_columns(names: Sequence[str], labels: Sequence[Any] | None, n_positions: int) -> str:
+    """Return the columns that a user may name, for error messages."""
+    listed = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+    if labels is not None and _are_integers(labels):
+        return listed
+    return f"{listed} (or positions 0 to {n_positions - 1})"
+
+
+def _are_integers(labels: Sequence[Any]) -> bool:
+    return any(isinstance(label, (int, np.integer)) for label in labels)
+
+
 def _check_categorical(
-    categorical: Iterable[str | int] | None, names: list[str], named: bool
+    categorical: Iterable[str | int] | None, names: list[str], raw: RawTable
 ) -> set[int]:
     """Return the positions of the columns that the user named as categories."""
     if categorical is None:
@@ -266,20 +310,17 @@ def _check_categorical(
     keys = list(categorical)
     if any(isinstance(key, (bool, np.bool_)) for key in keys):
         return _read_mask(keys, len(names))
-    position = {name: m for m, name in enumerate(names)}
     chosen = set()
     for key in keys:
-        if isinstance(key, str) and key in position:
-            chosen.add(position[key])
-        elif isinstance(key, (int, np.integer)) and 0 <= key < len(names):
-            chosen.add(int(key))
-        else:
-            listed = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+        position = column_position(key, names, raw.labels, len(names))
+        if position is None:
+            unnamed = raw.names is None and raw.labels is None
             raise ValueError(
                 f"categorical names the column {key!r}, which X does not have; its columns are "
-                f"{listed} (or positions 0 to {len(names) - 1})"
-                f"{'' if named else '; X has no column names of its own'}."
+                f"{known_columns(names, raw.labels, len(names))}"
+                f"{'; X has no column names of its own' if unnamed else ''}."
             )
+        chosen.add(position)
     return chosen
 
 
@@ -310,12 +351,3 @@ def _check_names(expected: tuple[str, ...], given: tuple[str, ...]) -> None:
     if len(lines) == 1:
         lines.append("Feature names must be in the same order as they were in fit.")
     raise ValueError("\n".join(lines) + "\n")
-
-
-def _unused_name(name: str, names: list[str]) -> str:
-    """Return ``name``, with a number appended if a column already has this name."""
-    number, candidate = 2, name
-    while candidate in names:
-        candidate = f"{name} ({number})"
-        number += 1
-    return candidate

@@ -24,6 +24,7 @@ from hikernel.checks import (
     check_number,
     check_target,
     check_weights,
+    name_of,
     outside_level,
 )
 from hikernel.columns import ColumnGrid
@@ -104,9 +105,6 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):
 
     _selected: TermModel
     """The model of the convex problem, which selected the terms."""
-
-    _record: FitRecord
-    """The data in numbers, the path, and what simpler models score."""
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return whether there is a fitted model; a failed fit leaves none."""
@@ -201,14 +199,13 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):
         if y is None:
             raise ValueError(f"{owner} requires y to be passed, but the target y is None.")
         rows = source.read(X)
-        name = getattr(y, "name", None)
+        name = name_of(y)
         remedy = 'choose loss="log_loss"' if owner == "hkl_path" else "use HKLClassifier"
         y = check_target(y, labels=self._holds_labels, remedy=remedy)
         check_consistent_length(rows, y)
         if len(y) < 2:
             raise ValueError(f"X has {len(y)} row; a minimum of 2 is required by {owner}.")
         target, weights, loss = self._read_target(y, check_weights(len(y), sample_weight))
-        name = None if name is None or callable(name) else str(name)
         return TrainingData(source, rows, y, target, weights, loss, name)
 
     def _training_problem(self, data: TrainingData, settings: SearchSettings) -> TrainingProblem:
@@ -257,8 +254,7 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):
             self.__dict__.pop(name, None)
         for name, value in fitted.design.attributes().items():
             setattr(self, name, value)
-        self.loss_ = loss
-        self.graph_ = graph
+        self.loss_, self.graph_ = loss, graph
         self.alpha_ = fitted.selected.lam
         self.hull_ = selected.frame(fitted.design)
         self.nodes_ = model.nodes

@@ -1,16 +1,23 @@
-"""Explanations of a fitted estimator: terms, effects, functional ANOVA, formula."""
+"""Explanations of a fitted estimator: text, terms, effects, functional ANOVA, formula, reasons."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn import get_config
 from sklearn.utils.validation import check_is_fitted
 
 from hikernel.checks import check_integer
 from hikernel.columns import ColumnDesign, ColumnTable
+from hikernel.columns.reading import read_table
+from hikernel.engines.protocol import FloatArray
+from hikernel.estimators.quality import quality
+from hikernel.estimators.typed_bases import BaseEstimator
 from hikernel.explain import (
+    Explanation,
     FunctionalANOVA,
     effects_frame,
     effects_summary,
@@ -18,26 +25,84 @@ from hikernel.explain import (
     functional_anova,
     terms_frame,
 )
+from hikernel.explain.model_text import ModelText, certificate_words, title_words
+from hikernel.explain.reasons import reasons, values_of_row
 from hikernel.graphs import Design
 from hikernel.losses import LogLoss, Loss, Multinomial, Poisson
-from hikernel.selection import TermModel
+from hikernel.search import Certificate
+from hikernel.selection import FitRecord, TermModel
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["Explanations"]
 
+_ONE_ROW = (
+    "explain() takes exactly one row, as a table such as X.iloc[[0]] or X[:1], and X has {}; "
+    "effects(X) has the contributions for many rows."
+)
 
-class Explanations:
+
+class Explanations(BaseEstimator):
     """Mixin of methods that explain the model that predicts (after a refit, the refitted model)."""
 
     loss_: Loss
+    alpha_: float
+    refit_: str | None
+    certificate_: Certificate
+    dual_coef_: FloatArray
     columns_: ColumnTable
     bases_: pd.DataFrame
     n_features_in_: int
     feature_names_in_: NDArray[np.object_]
     _model: TermModel
     _design: Design
+    _record: FitRecord
+    """The data in numbers, the path, and what simpler models score."""
+
+    def __str__(self) -> str:
+        """Return a fitted model in about ten lines; before ``fit``, scikit-learn's text."""
+        return self._model_text().text() if self._is_fitted() else repr(self)
+
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        """Function that returns the HTML for notebooks; none if scikit-learn shows text there."""
+        show: Callable[[], str] = super()._repr_html_  # type: ignore[misc]
+        return self._model_text().html if self._is_fitted() else show
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """Return what notebooks show: a fitted model in about ten lines."""
+        if not self._is_fitted():
+            return super()._repr_mimebundle_(**kwargs)
+        shown = {"text/plain": str(self)}
+        if get_config()["display"] == "diagram":
+            shown["text/html"] = self._model_text().html()
+        return shown
+
+    def _is_fitted(self) -> bool:
+        return hasattr(self, "_model")
+
+    def _model_text(self) -> ModelText:
+        """Return what is said of a fitted model."""
+        effects, owner, words = self.effects_, type(self).__name__, quality(self)["words"]
+        shapes = effects["shape"] if "shape" in effects else [""] * len(effects)
+        classes = getattr(self, "classes_", None)
+        columns = getattr(self, "n_features_in_", None)
+        return ModelText(
+            estimator=owner,
+            title=title_words(
+                "regression" if classes is None else "classification",
+                self._record.target,
+                None if classes is None else classes.tolist(),
+                self._record.n_rows,
+                columns,
+                self.certificate_.n_vertices,
+            ),
+            score=words[0].lower() + words[1:],
+            effects=list(zip(effects["effect"], effects["share"], shapes, strict=True)),
+            n_terms=self._model.n_terms,
+            certificate=certificate_words(self.certificate_),
+        )
 
     def _column_design(self, what: str) -> ColumnDesign:
         """Return the columns and bases of the model; raise if it was fitted on a graph."""
@@ -88,21 +153,24 @@ class Explanations:
         check_is_fitted(self)
         return summarize(self)
 
-    def effects(self, X: Any) -> pd.DataFrame:
-        """Return what each term contributes to f(x).
+    def effects(self, X: Any, by: str = "effect") -> pd.DataFrame:
+        """Return what each effect, or each term, contributes to f(x).
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
             Rows with the columns of the training data.
+        by : {"effect", "term"}, default="effect"
+            Whether there is a column per effect, in the order of ``effects_``, or per term, in the
+            order of ``terms_``.
 
         Returns
         -------
         pandas.DataFrame of n_samples rows
-            One column "intercept" and one column per term; each row sums to f(x) (with the
+            One column "intercept" and one column per effect; each row sums to f(x) (with the
             Poisson loss, the logarithm of the mean). For more than two classes the columns are
-            pairs (class, term), and the columns of a class sum to its f(x). A variable whose name
-            could be read as a term, such as "b * c", is written in quotes. If X is a pandas
+            pairs (class, effect), and the columns of a class sum to its f(x). A variable whose
+            name could be read as a term, such as "b * c", is written in quotes. If X is a pandas
             object, the rows have its index.
         """
         import pandas as pd
@@ -110,7 +178,7 @@ class Explanations:
         check_is_fitted(self)
         rows = self._design.read(X)
         index = X.index if isinstance(X, (pd.DataFrame, pd.Series)) else None
-        return effects_frame(self._model, self._design, rows, self._outputs(), index)
+        return effects_frame(self._model, self._design, rows, self._outputs(), index, by)
 
     def anova(self, X: Any, sample_weight: Any = None) -> FunctionalANOVA:
         """Return the functional ANOVA of f, for independent variables with the marginals of X.
@@ -126,33 +194,103 @@ class Explanations:
         -------
         FunctionalANOVA
             ``frame()`` has the share of every set of variables in the variance of f,
-            ``variables_frame()`` the total share of every variable, and ``effects(X)`` the
-            effects of the sets on the rows of X.
+            ``variables_frame()`` the total share of every variable, and ``effects(X)`` the mean
+            and the effects of the sets on the rows of X, a column each. It prints as a table.
         """
         design = self._column_design("anova()")
         weights = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
-        return functional_anova(self._model, design, design.read(X), weights)
+        return functional_anova(self._model, design, design.read(X), weights, self._outputs())
 
-    def formula(self, digits: int = 4) -> str:
-        """Return f(x) as text.
+    def formula(self, digits: int = 4, max_terms: int | None = None) -> str:
+        """Return f(x) as text: one summand per effect, the largest share first.
 
         Parameters
         ----------
         digits : int, default=4
             Significant digits of the numbers.
+        max_terms : int, optional
+            Largest number of effects to write; the text says how many are left out.
 
         Returns
         -------
         str
-            Polynomial bases are written out, exact up to rounding; other functions are named and
-            explained in a legend. If predictions are not f itself, the last line says how they
-            follow from f.
+            Polynomial bases are written out, and functions of categories, booleans and steps are
+            tables of values in the units of f; both are exact up to rounding. Other functions are
+            named and explained in a legend. For more than two classes there is a table with a
+            column per class. If predictions are not f itself, the last line says how they follow
+            from f.
         """
         design = self._column_design("formula()")
         check_integer("digits", digits, 1)
-        text = formula(self._model, design, digits, self._outputs())
+        labels = None if self._outputs() is None else self.classes_.tolist()  # type: ignore[attr-defined]
+        text = formula(self._model, design, digits, labels, max_terms)
         link = self._link()
         return f"{text}\n\n{link}" if link else text
+
+    def explain(self, X: Any, classes: Any = None) -> Explanation:
+        """Return the reasons for one prediction: what every effect contributes to it.
+
+        Parameters
+        ----------
+        X : array-like of shape (1, n_features)
+            One row with the columns of the training data, such as ``X.iloc[[0]]``.
+        classes : label or list of labels, optional
+            With more than two classes there is an f for each. By default that of the predicted
+            class is explained; ``classes=model.classes_`` explains all.
+
+        Returns
+        -------
+        Explanation
+            The prediction, its probability, the intercept, and one reason per effect, the largest
+            contribution first; together they sum to f(x). ``print`` shows it, ``frame()`` and
+            ``to_dict()`` return it as data. On a graph the reasons are its nodes.
+
+        Raises
+        ------
+        ValueError
+            If X does not have exactly one row, or for a class that the model does not have.
+        """
+        check_is_fitted(self)
+        rows, values = self._one_row(X)
+        f = self._model.predict(self._design, rows)
+        known = None if f.ndim == 1 else self.classes_.tolist()  # type: ignore[attr-defined]
+        labels = getattr(self, "_labels", None)
+        prediction = (self.loss_.predict_mean(f) if labels is None else labels.choose(f)).tolist()[
+            0
+        ]
+        outputs = _chosen_classes(classes, known, prediction)
+        chances = None
+        if isinstance(self.loss_, (LogLoss, Multinomial)) and labels is not None:
+            found = labels.probabilities(f)[0].tolist()
+            chances = dict(zip(labels.classes.tolist(), found, strict=True))
+        intercept, parts = reasons(self._model, self._design, rows, values, outputs)
+        return Explanation(
+            prediction=prediction,
+            probabilities=chances,
+            classes=None if known is None else tuple(known[k] for k in outputs),
+            f=tuple(np.ravel(f[0])[outputs].tolist()),
+            intercept=intercept,
+            reasons=parts,
+            link=self._link(),
+            target=self._record.target,
+            is_label=labels is not None,
+        )
+
+    def _one_row(self, X: Any) -> tuple[Any, list[str] | None]:
+        """Return the only row of X as the design reads it, and the values of its columns as text.
+
+        The values are None for a graph, which has no columns.
+        """
+        table = self._columns is not None
+        if table and np.ndim(X) == 1:
+            raise ValueError(_ONE_ROW.format("one dimension"))
+        rows = self._design.read(X)
+        n_rows = len(self._design.predict([], self._model.coef[:0], rows))
+        if n_rows != 1:
+            raise ValueError(_ONE_ROW.format(f"{n_rows} rows"))
+        if not table:
+            return rows, None
+        return rows, values_of_row(self._column_design("explain()"), read_table(X), rows)
 
     def _outputs(self) -> list[str] | None:
         """Return the names of the outputs (the classes), or None for a single output."""
@@ -174,3 +312,29 @@ class Explanations:
         if isinstance(self.loss_, LogLoss):
             return f"P(y = {yes!r}) = 1 / (1 + exp(-f))"
         return f"y = {yes!r} where f > 0, {no!r} elsewhere"
+
+
+def _chosen_classes(classes: Any, known: list[Any] | None, predicted: Any) -> list[int]:
+    """Return the positions of the outputs to explain.
+
+    ``known`` has the classes that have an f of their own; None if there is one f.
+    """
+    if known is None:
+        if classes is not None:
+            raise ValueError(
+                "classes chooses among the functions of three classes or more, and this model has "
+                "a single f; leave it out."
+            )
+        return [0]
+    if classes is None:
+        return [known.index(predicted)]
+    several = isinstance(classes, (list, tuple, set, np.ndarray))
+    wanted = np.asarray(classes).tolist() if isinstance(classes, np.ndarray) else classes
+    for label in wanted if several else [wanted]:
+        if label not in known:
+            listed = ", ".join(map(repr, known[:10])) + (", ..." if len(known) > 10 else "")
+            raise ValueError(f"classes has {label!r}, which is no class; the classes are {listed}.")
+    chosen = [known.index(label) for label in (wanted if several else [wanted])]
+    if not chosen:
+        raise ValueError("classes is empty; name at least one class, or leave it out.")
+    return chosen

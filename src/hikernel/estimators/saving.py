@@ -364,8 +364,8 @@ def _can_be_kept(name: str, value: object) -> bool:
     parts = [value]
     if isinstance(value, Mapping) and name in _MAPPINGS:
         parts = list(value.values())
-    elif isinstance(value, (list, tuple)) and name in _LISTS:
-        parts = list(value)
+    elif isinstance(value, (list, tuple)) and name in _LISTS:  # a tuple names a column
+        parts = [part for item in value for part in (item if isinstance(item, tuple) else [item])]
     return all(isinstance(part, _KINDS.get(name, _SCALARS)) for part in parts)
 
 

@@ -13,9 +13,10 @@ import numpy as np
 
 from hikernel._version import __version__
 from hikernel.columns import ColumnDesign
+from hikernel.estimators.quality import quality
 from hikernel.explain.model_data import effects_data, function_data, terms_data, variables_data
 from hikernel.graphs import Design, SearchGraph
-from hikernel.losses import LogLoss, Multinomial, Poisson, SquaredError
+from hikernel.losses import LogLoss, Multinomial, Poisson
 from hikernel.search import Certificate
 from hikernel.search.certificate import readable_count
 from hikernel.selection import FitRecord, TermModel
@@ -80,7 +81,7 @@ def summarize(estimator: Any) -> Data:
         ),
         "intercept": np.atleast_1d(model.intercept).tolist(),
         "data": _data(columns, record),
-        "quality": _quality(estimator, record),
+        "quality": quality(estimator),
         "effects": effects,
         "variables": variables_data(effects),
         "terms": terms_data(model, design, effects),
@@ -115,7 +116,7 @@ def _plain(value: object) -> Any:
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, np.ndarray)):
         return [_plain(item) for item in list(value)]
-    return repr(value)
+    return getattr(value, "__name__", None) or repr(value)
 
 
 def _number(value: Any) -> float | None:
@@ -246,60 +247,3 @@ def _certificate(certificate: Certificate) -> Data:
         "n_in_problem": certificate.n_kernels,
         "words": certificate.explain(),
     }
-
-
-def _quality(estimator: Any, record: FitRecord) -> Data:
-    """Return how good the model is: in cross-validation, or else on the training rows."""
-    n_folds = getattr(estimator, "n_splits_", None)
-    squared = isinstance(estimator.loss_, SquaredError)
-    what = "the variance of y" if squared else "the loss of the best constant"
-    out: Data = dict.fromkeys(
-        ("metric", "model", "standard_error", "linear", "constant", "explained", "linear_explained")
-    )
-    out |= {"larger_is_better": False, "n_folds": n_folds}
-    if n_folds is None or not np.isfinite(estimator.best_score_):
-        words = f"On the training rows the model explains {_percent(record.explained)} of {what}"
-        words += "; there was no cross-validation."
-        return out | {"kind": "training", "explained": record.explained, "words": words}
-    scoring = estimator.scoring
-    sign = -1.0 if scoring is None else 1.0
-    simpler = record.simpler
-    out |= {
-        "kind": "cross-validation",
-        "metric": "mean loss" if scoring is None else str(_plain(scoring)),
-        "larger_is_better": scoring is not None,
-        "model": sign * estimator.best_score_,
-        "standard_error": _chosen_error(estimator),
-        "linear": None if simpler.linear is None else sign * simpler.linear,
-        "constant": None if simpler.constant is None else sign * simpler.constant,
-    }
-    start = f"Cross-validation ({n_folds} folds): "
-    if scoring is None and simpler.constant is not None and simpler.constant < 0.0:
-        out["explained"] = 1.0 - out["model"] / out["constant"]
-        words = f"the model explains {_percent(out['explained'])} of {what}"
-        if out["linear"] is not None:
-            out["linear_explained"] = 1.0 - out["linear"] / out["constant"]
-            words += f", a linear model {_percent(out['linear_explained'])}"
-        return out | {"words": start + words + "."}
-    parts = [f"{out['metric']} {out['model']:.4g}"]
-    parts += [
-        f"a {name} model {out[key]:.4g}"
-        for name, key in (("linear", "linear"), ("constant", "constant"))
-        if out[key] is not None
-    ]
-    return out | {"words": start + ", ".join(parts) + "."}
-
-
-def _percent(share: float) -> str:
-    return f"{100.0 * share:.3g} %"
-
-
-def _chosen_error(estimator: Any) -> float | None:
-    """Return the standard error of the mean score that was chosen."""
-    table = estimator.cv_results_
-    same = np.isclose(table["alpha"], estimator.alpha_, rtol=1e-12, atol=0.0)
-    chosen = same & (table["mean_test_score"] == estimator.best_score_)
-    if not np.any(chosen):
-        return None
-    spread = table["std_test_score"][np.argmax(chosen)]
-    return _number(spread / math.sqrt(max(1, estimator.n_splits_ - 1)))

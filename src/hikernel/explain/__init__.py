@@ -1,6 +1,7 @@
-"""Explanations of a fitted model: effects of its terms, functional ANOVA, formula as text.
+"""Explanations of a fitted model: effects, functional ANOVA, formula, reasons, words.
 
-All results are data, computed from a model and its design. Nothing is plotted, nothing is fitted.
+All results are data and text, computed from a model and its design. Nothing is plotted, nothing is
+fitted.
 """
 
 from hikernel.explain.decomposition import FunctionalANOVA, functional_anova
@@ -11,10 +12,13 @@ from hikernel.explain.effects import (
     terms_frame,
 )
 from hikernel.explain.formula import FormulaTerms, formula, formula_terms
+from hikernel.explain.reasons import Explanation, Reason
 
 __all__ = [
+    "Explanation",
     "FormulaTerms",
     "FunctionalANOVA",
+    "Reason",
     "effects_frame",
     "effects_summary",
     "formula",

@@ -14,8 +14,10 @@ import numpy as np
 
 from hikernel.columns import ColumnDesign
 from hikernel.engines.protocol import FloatArray, Node
-from hikernel.explain.effects import require_finite
+from hikernel.explain.effects import labelled_frame, require_finite
 from hikernel.explain.marginal import Marginal
+from hikernel.explain.text_layout import percent, significant, table_lines
+from hikernel.graphs import unambiguous
 from hikernel.selection import TermModel
 
 if TYPE_CHECKING:
@@ -28,12 +30,15 @@ VariableSet = tuple[int, ...]
 _CHUNK_NUMBERS = 2**21
 """Numbers held in memory at a time, besides the result (16 MiB)."""
 
+_PRINTED = 12
+"""Largest number of effects in the text of a decomposition."""
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, repr=False)
 class FunctionalANOVA:
     """f(x) = mean + sum_u f_u(x_u), u sets of variables, the f_u orthogonal and of mean zero.
 
-    Made by `functional_anova`, or by ``anova`` of a fitted estimator.
+    Made by `functional_anova`, or by ``anova`` of a fitted estimator. It prints as a table.
 
     Attributes
     ----------
@@ -51,6 +56,8 @@ class FunctionalANOVA:
         <G_v, psi_v(x)>, where psi_v is the product of the centred levels phi - mu.
     marginals : dict of int to Marginal
         Moments of the levels of each variable in the model.
+    outputs : tuple of str or None
+        Labels of several outputs; None for 0, 1, ... or a single output.
     """
 
     design: ColumnDesign
@@ -59,6 +66,23 @@ class FunctionalANOVA:
     variances: FloatArray
     parts: list[dict[Node, FloatArray]]
     marginals: dict[int, Marginal]
+    outputs: tuple[str, ...] | None = None
+
+    def __repr__(self) -> str:
+        frame = self.frame()
+        mean = ", ".join(significant(float(value), 4) for value in np.atleast_1d(self.mean))
+        rows = [
+            (name, [str(order), percent(share)])
+            for name, order, share in zip(
+                frame["effect"][:_PRINTED], frame["order"], frame["share"], strict=False
+            )
+        ]
+        if len(frame) > _PRINTED:
+            left = frame["share"][_PRINTED:]
+            rows.append((f"and {len(left)} more", ["", percent(float(left.sum()))]))
+        count = f"{len(frame)} effect{'' if len(frame) == 1 else 's'}"
+        title = f"Functional ANOVA: mean {mean} and {count}"
+        return "\n".join([title, *(table_lines("effect", ["order", "share"], rows, "  "))])
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -89,14 +113,15 @@ class FunctionalANOVA:
         return self._shares_by_variable(output, only_alone=True)
 
     def frame(self, output: int | None = None) -> pd.DataFrame:
-        """Return one row per set: variables (tuple of names), order, variance, share.
+        """Return one row per set: effect, variables (tuple of names), order, variance, share.
 
-        The largest share comes first.
+        The largest share comes first. "effect" is the name of the set, as in ``effects``.
         """
         import pandas as pd
 
         frame = pd.DataFrame(
             {
+                "effect": self._set_names(self.sets),
                 "variables": [tuple(self.names[m] for m in u) for u in self.sets],
                 "order": np.array([len(u) for u in self.sets], dtype=np.int64),
                 "variance": self._variances(output),
@@ -117,30 +142,47 @@ class FunctionalANOVA:
             }
         )
 
-    def effects(self, X: Any, sets: Iterable[VariableSet] | None = None) -> FloatArray:
-        """Return f_u(x) for the rows x of X, computed in chunks of rows.
+    def effects(self, X: Any, sets: Iterable[VariableSet] | None = None) -> pd.DataFrame:
+        """Return the mean and f_u(x) for the rows x of X, computed in chunks of rows.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n, p)
             Rows with the columns of the training data.
         sets : iterable of tuple of int, optional
-            Sets u to evaluate, each as increasing positions in ``names``; all of ``self.sets`` by
-            default. A set without an effect gives zeros.
+            Sets u to evaluate, each as increasing positions in ``names``; by default all, in the
+            order of ``frame()``. A set without an effect gives zeros.
 
         Returns
         -------
-        ndarray of shape (n, n_sets), or (n, n_sets, k) for several outputs
-            The effects of all sets and ``mean`` sum to f(x), up to rounding.
+        DataFrame of n rows
+            A column "mean" and a column per set, with its name in ``frame()``. The columns sum to
+            f(x), up to rounding, if there is one for every set. For several outputs the columns are
+            pairs (output, name). If X is a pandas object, the rows have its index.
 
         Raises
         ------
         ValueError
             If a row is so far from the training data that an effect overflows.
         """
-        rows = self.design.read(X)
+        import pandas as pd
+
+        order = np.argsort(-self.shares(), kind="stable")
+        chosen = [self.sets[i] for i in order] if sets is None else [tuple(u) for u in sets]
+        values = self._values(self.design.read(X), chosen)
+        mean = np.broadcast_to(self.mean, (len(values), 1, *self.mean.shape))
+        return labelled_frame(
+            np.concatenate([mean, values], axis=1),
+            ["mean", *self._set_names(chosen)],
+            "effect",
+            self.outputs,
+            X.index if isinstance(X, (pd.DataFrame, pd.Series)) else None,
+        )
+
+    def _values(self, rows: FloatArray, sets: Sequence[VariableSet]) -> FloatArray:
+        """Return f_u at the rows of a matrix, shape (n, n_sets) or (n, n_sets, k)."""
         known = dict(zip(self.sets, self.parts, strict=True))
-        chosen = [known.get(tuple(u), {}) for u in (self.sets if sets is None else sets)]
+        chosen = [known.get(u, {}) for u in sets]
         variables = sorted({m for part in chosen for node in part for m, _ in node})
         largest = max((tensor.size for part in chosen for tensor in part.values()), default=1)
         per_row = sum(sum(self.design.bases[m].widths) for m in variables) + 2 * largest
@@ -156,6 +198,11 @@ class FunctionalANOVA:
         out = np.swapaxes(by_set, 0, 1)
         require_finite(out)
         return out if self.mean.ndim else out[:, :, 0]
+
+    def _set_names(self, sets: Iterable[VariableSet]) -> list[str]:
+        """Return the names of sets: products of the names of their variables."""
+        names = unambiguous(self.names, reserved=("intercept", "mean"))
+        return [" * ".join(names[m] for m in u) for u in sets]
 
     def _centred(
         self, X: FloatArray, variables: Iterable[int]
@@ -185,6 +232,7 @@ def functional_anova(
     design: ColumnDesign,
     rows: FloatArray,
     weights: FloatArray | None = None,
+    outputs: Sequence[str] | None = None,
 ) -> FunctionalANOVA:
     """Decompose f into orthogonal effects of sets of variables (functional ANOVA).
 
@@ -198,6 +246,8 @@ def functional_anova(
         Rows that define the marginal distributions of the variables.
     weights : ndarray of shape (n,), optional
         Weights of the rows; an integer weight is equivalent to repeating the row.
+    outputs : sequence of str, optional
+        Labels of several outputs, for the columns of ``effects``.
 
     Returns
     -------
@@ -243,9 +293,9 @@ def functional_anova(
     >>> y = X[:, 0] + X[:, 0] * X[:, 1]
     >>> model = HKLRegressor(1e-4, basis="polynomial", degree=2).fit(X, y)
     >>> anova = model.anova(X)
-    >>> anova.frame()["variables"].tolist()[:2]
-    [('x0',), ('x0', 'x1')]
-    >>> np.allclose(anova.mean + anova.effects(X).sum(axis=1), model.predict(X))
+    >>> anova.effects(X).columns.tolist()[:3]
+    ['mean', 'x0', 'x0 * x1']
+    >>> np.allclose(anova.effects(X).sum(axis=1), model.predict(X))
     True
     """
     weights = _check_weights(weights, len(rows))
@@ -268,8 +318,8 @@ def functional_anova(
         shape = [design.bases[m].widths[level] for m, level in node]
         for part, tensor in _expand(node, block.reshape(*shape, -1), marginals):
             by_node[part] = by_node[part] + tensor if part in by_node else tensor
-    outputs = model.coef.shape[1:]
-    constant = by_node.pop((), np.zeros(outputs)).reshape(outputs)
+    per_output = model.coef.shape[1:]
+    constant = by_node.pop((), np.zeros(per_output)).reshape(per_output)
     by_set: dict[VariableSet, dict[Node, FloatArray]] = {}
     for node in sorted(by_node):
         by_set.setdefault(tuple(m for m, _ in node), {})[node] = by_node[node]
@@ -280,9 +330,10 @@ def functional_anova(
         design=design,
         sets=sets,
         mean=np.asarray(model.intercept + constant),
-        variances=variances.reshape(len(sets), *outputs),
+        variances=variances.reshape(len(sets), *per_output),
         parts=parts,
         marginals=marginals,
+        outputs=None if outputs is None else tuple(outputs),
     )
 
 

@@ -1,29 +1,95 @@
-"""Effect of each term of a model on f(x), and its terms and effects as data frames.
+"""What terms and effects contribute to f(x), and both as data frames.
 
-The terms are used as they are in the model: a term may have a nonzero mean, and two terms may share
-variables. `hikernel.explain.decomposition` regroups them into orthogonal parts.
+An effect is the sum of all terms of one set of variables. The terms are used as they are in the
+model: a term may have a nonzero mean, and two effects may share variables.
+`hikernel.explain.decomposition` regroups them into orthogonal parts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hikernel.engines.protocol import FloatArray, Node
+from hikernel.checks import check_choice
+from hikernel.engines.protocol import FloatArray, Node, Vertex
 from hikernel.graphs import Design
 from hikernel.selection import TermModel
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["effects_frame", "effects_summary", "require_finite", "term_effects", "terms_frame"]
+__all__ = [
+    "EffectGroup",
+    "effect_groups",
+    "effect_values",
+    "effects_frame",
+    "effects_summary",
+    "labelled_frame",
+    "require_finite",
+    "term_effects",
+    "terms_frame",
+]
 
 _SHAPE_POINTS = 41
 """Number of values at which the effect of one variable is evaluated to find its shape."""
 _SHAPE_BEND = 0.05
 """Share of the range of a curve below which a bend does not count."""
+
+
+@dataclass(frozen=True)
+class EffectGroup:
+    """The terms of one effect.
+
+    Attributes
+    ----------
+    name : str
+        Name of the effect.
+    node : node
+        One of its terms; on a grid it tells the variables.
+    members : list of int
+        Positions of its terms in ``model.kept()``.
+    share : float
+        Sum of the shares of its terms.
+    """
+
+    name: str
+    node: Vertex
+    members: list[int]
+    share: float
+
+
+def effect_groups(model: TermModel, design: Design) -> list[EffectGroup]:
+    """Return the effects of a model with their terms, the largest share first.
+
+    On a graph without variables every term is an effect. The term of no variable is in none.
+    """
+    kept = model.kept()
+    shares = model.shares[kept.positions]
+    found = design.variables(kept.nodes)
+    if found is None:
+        names = design.terms(kept.nodes)["term"]
+        groups = [
+            EffectGroup(name, node, [i], float(shares[i]))
+            for i, (name, node) in enumerate(zip(names, kept.nodes, strict=True))
+        ]
+    else:
+        members: dict[tuple[str, ...], list[int]] = {}
+        for i, variables in enumerate(found):
+            if variables:
+                members.setdefault(variables, []).append(i)
+        groups = [
+            EffectGroup(
+                design.effect_name(kept.nodes[index[0]]),
+                kept.nodes[index[0]],
+                index,
+                float(np.sum(shares[index])),
+            )
+            for index in members.values()
+        ]
+    return sorted(groups, key=lambda group: -group.share)  # stable
 
 
 def term_effects(model: TermModel, design: Design, rows: Any) -> FloatArray:
@@ -59,14 +125,40 @@ def term_effects(model: TermModel, design: Design, rows: Any) -> FloatArray:
     return out
 
 
+def effect_values(model: TermModel, design: Design, rows: Any) -> tuple[FloatArray, FloatArray]:
+    """Return the values of the effects at rows, in the order of `effect_groups`, and the intercept.
+
+    Parameters
+    ----------
+    model, design, rows
+        As for `term_effects`.
+
+    Returns
+    -------
+    tuple of ndarray
+        The intercept, shape (n,) or (n, k), and the effects, shape (n, n_effects) or
+        (n, n_effects, k). Together they sum to f(x). The term of no variable, which only bases
+        without a constant level 0 have, counts for the intercept.
+    """
+    terms = term_effects(model, design, rows)
+    groups = effect_groups(model, design)
+    effects = np.zeros((len(terms), len(groups), *terms.shape[2:]))
+    left = set(range(terms.shape[1]))
+    for i, group in enumerate(groups):
+        effects[:, i] = np.sum(terms[:, group.members], axis=1)
+        left -= set(group.members)
+    return model.intercept + np.sum(terms[:, sorted(left)], axis=1), effects
+
+
 def effects_frame(
     model: TermModel,
     design: Design,
     rows: Any,
     outputs: Sequence[object] | None = None,
     index: pd.Index[Any] | None = None,
+    by: str = "effect",
 ) -> pd.DataFrame:
-    """Return the intercept and the effect of every term, for the given rows.
+    """Return the intercept and what every effect or term contributes, for the given rows.
 
     Parameters
     ----------
@@ -76,29 +168,54 @@ def effects_frame(
         Labels of the k outputs, for a model with several outputs; 0 to k - 1 by default.
     index : pandas.Index, optional
         Index of the returned rows.
+    by : {"effect", "term"}, default "effect"
+        Whether there is a column per effect, as in `effects_summary`, or per term, as in
+        `terms_frame`.
 
     Returns
     -------
     DataFrame
-        One row per row of ``rows``. The columns are "intercept" and the names of the terms; for
-        several outputs, the pairs (output, "intercept") and (output, term). Each row sums to f(x)
-        (per output). A variable whose name could be read as a term, such as "b * c", is written
-        in quotes.
+        One row per row of ``rows``. The columns are "intercept" and the names of the effects or
+        terms, in the order of their table; for several outputs, the pairs (output, "intercept")
+        and (output, name). Each row sums to f(x) (per output). A variable whose name could be read
+        as a term, such as "b * c", is written in quotes.
+    """
+    check_choice("by", by, ["effect", "term"])
+    if by == "effect":
+        intercept, effects = effect_values(model, design, rows)
+        names = [group.name for group in effect_groups(model, design)]
+    else:
+        effects = term_effects(model, design, rows)
+        intercept = np.broadcast_to(model.intercept, (len(effects), *effects.shape[2:]))
+        kept = model.kept()
+        order = np.argsort(-model.shares[kept.positions], kind="stable")
+        effects = effects[:, order]
+        found = design.terms(kept.nodes)["term"]
+        names = [found[i] for i in order]
+    values = np.concatenate([intercept[:, None], effects], axis=1)
+    return labelled_frame(values, ["intercept", *names], by, outputs, index)
+
+
+def labelled_frame(
+    values: FloatArray,
+    names: Sequence[str],
+    what: str,
+    outputs: Sequence[object] | None,
+    index: pd.Index[Any] | None,
+) -> pd.DataFrame:
+    """Return values of shape (n, m) or (n, m, k) as a frame with a column per name.
+
+    For k outputs the columns are the pairs (output, name). ``what`` is the name of the names.
     """
     import pandas as pd
 
-    effects = term_effects(model, design, rows)
-    terms = ["intercept", *design.terms(model.kept().nodes)["term"]]
-    values = np.empty((len(effects), len(terms), *effects.shape[2:]))
-    values[:, 0] = model.intercept
-    values[:, 1:] = effects
     if values.ndim == 2:
-        return pd.DataFrame(values, index=index, columns=pd.Index(terms, name="term"))
+        return pd.DataFrame(values, index=index, columns=pd.Index(list(names), name=what))
     labels = range(values.shape[2]) if outputs is None else outputs
     columns = pd.MultiIndex.from_tuples(
-        [(label, term) for label in labels for term in terms], names=["output", "term"]
+        [(label, name) for label in labels for name in names], names=["output", what]
     )
-    flat = np.swapaxes(values, 1, 2).reshape(len(effects), len(columns))
+    flat = np.swapaxes(values, 1, 2).reshape(len(values), len(columns))
     return pd.DataFrame(flat, index=index, columns=columns)
 
 
@@ -147,30 +264,23 @@ def effects_summary(model: TermModel, design: Design) -> pd.DataFrame:
     import pandas as pd
 
     kept = model.kept()
-    found = design.variables(kept.nodes)
-    if found is None:
-        terms = terms_frame(model, design)
-        return pd.DataFrame({"effect": terms["term"], "n_terms": 1, "share": terms["share"]})
-    members: dict[tuple[str, ...], list[int]] = {}
-    for i, variables in enumerate(found):
-        if variables:
-            members.setdefault(variables, []).append(i)
-    shares = model.shares[kept.positions]
+    groups = effect_groups(model, design)
     frame = pd.DataFrame(
-        [
-            {
-                "effect": design.effect_name(kept.nodes[index[0]]),
-                "variables": variables,
-                "order": len(variables),
-                "n_terms": len(index),
-                "share": float(np.sum(shares[index])),
-                "shape": _shape(design, {kept.nodes[i]: kept.blocks[i] for i in index}),
-            }
-            for variables, index in members.items()
-        ],
-        columns=["effect", "variables", "order", "n_terms", "share", "shape"],
+        {
+            "effect": [group.name for group in groups],
+            "n_terms": [len(group.members) for group in groups],
+            "share": [group.share for group in groups],
+        }
     )
-    return frame.sort_values("share", ascending=False, kind="stable", ignore_index=True)
+    variables = design.variables([group.node for group in groups])
+    if variables is None:
+        return frame
+    frame.insert(1, "variables", variables)
+    frame.insert(2, "order", [len(names) for names in variables])
+    frame["shape"] = [
+        _shape(design, {kept.nodes[i]: kept.blocks[i] for i in group.members}) for group in groups
+    ]
+    return frame
 
 
 def _shape(design: Design, blocks: Mapping[Node, FloatArray]) -> str:

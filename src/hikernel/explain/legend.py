@@ -1,9 +1,9 @@
-"""Names of the functions in a formula, and the legend that explains them."""
+"""Names of the one-variable functions in a formula, and the lines that explain them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,20 +17,16 @@ from hikernel.bases.kernel_pca import FittedKernelPCA
 from hikernel.bases.orthonormal import FittedOrthonormalPolynomial
 from hikernel.bases.rank import FittedRankPolynomial
 from hikernel.bases.spline import FittedSpline
-from hikernel.bases.steps import FittedSteps, written
+from hikernel.bases.steps import FittedSteps
 from hikernel.checks import check_integer
 from hikernel.columns import ColumnDesign
-from hikernel.engines.protocol import FloatArray, Node
+from hikernel.engines.protocol import FloatArray
+from hikernel.explain.cells import shown_names
+from hikernel.explain.text_layout import significant
 
-__all__ = ["LevelFactor", "NameBook", "PowerFactor", "step_branch"]
+__all__ = ["LevelFactor", "NameBook", "PowerFactor", "meaning_of", "without_bumps"]
 
-_EQUAL = 1e-9
-"""Neighbouring pieces of a step function that differ by less, relative to the largest, join."""
-
-#: Largest number of categories in the table of a function of categories.
-_MOST_CATEGORIES = 20
-
-#: Largest number of points in the table of a function of the rank.
+#: Largest number of points in the table of a curve.
 _MOST_KNOTS = 9
 
 #: Letter and meaning of the levels of each basis, for levels that are not expanded into powers.
@@ -74,49 +70,33 @@ class LevelFactor:
 
 
 class NameBook:
-    """Writes numbers, factors and the legend of one formula.
+    """Writes numbers, names, factors, and the lines that explain them.
 
     Parameters
     ----------
     design : ColumnDesign
-        The columns: their names, bases, categories and missing values.
+        The columns: their names and bases.
     digits : int
         Significant digits.
-    numbers : mapping of Node to int
-        The terms with several feature columns, and the numbers in their names.
-    indices : sequence of str, optional
-        Suffix of each output, such as "[0]"; empty for a single output.
     """
 
-    def __init__(
-        self,
-        design: ColumnDesign,
-        digits: int,
-        numbers: Mapping[Node, int],
-        indices: Sequence[str] = ("",),
-    ) -> None:
+    def __init__(self, design: ColumnDesign, digits: int) -> None:
         check_integer("digits", digits, 1)
         self._bases = design.bases
-        self._names = design.names
+        self._names = shown_names(design.names)
         self._digits = digits
-        self._numbers = numbers
-        self._categories = {
-            m: {float(code): str(label) for code, label in enumerate(labels)}
-            for m, labels in enumerate(design.table.categories)
-            if labels is not None
-        }
-        self._indices = indices
-        self._missing = design.table.indicators
-        self._bumps = [m for m, basis in enumerate(design.bases) if not basis.constant_level]
 
     def number(self, value: float) -> str:
         """Return a number, rounded to ``digits`` significant digits."""
-        return f"{value:.{self._digits}g}"
+        return significant(value, self._digits)
+
+    def name(self, variable: int) -> str:
+        """Return the name of a variable, in quotes if it could be mistaken for something else."""
+        return self._names[variable]
 
     def product(self, factors: Iterable[PowerFactor | LevelFactor]) -> str:
         """Return a product such as z(age)^2*z(income); factors of level 0 (bumps) are left out."""
-        shown = [f for f in factors if not (isinstance(f, LevelFactor) and f.level == 0)]
-        return "*".join(map(self.factor, shown)) if shown else "bumps"
+        return "*".join(map(self.factor, without_bumps(factors)))
 
     def factor(self, factor: PowerFactor | LevelFactor) -> str:
         """Return the text of one factor, such as z(age)^2."""
@@ -127,174 +107,46 @@ class NameBook:
         base = f"z({name})"
         return base if factor.power == 1 else f"{base}^{factor.power}"
 
+    def definitions(self, factors: Iterable[PowerFactor | LevelFactor]) -> list[str]:
+        """Return a line for every function among the factors, in the order of their first use."""
+        lines: dict[str, None] = {}
+        for factor in without_bumps(factors):
+            if isinstance(factor, PowerFactor):
+                lines[self._argument_line(factor.variable)] = None
+            else:
+                lines[f"{self.factor(factor)}: {self._level_meaning(factor)}"] = None
+        return list(lines)
+
+    def has_range(self, factor: PowerFactor | LevelFactor) -> bool:
+        """Return whether the line of a factor tells the range of its variable."""
+        power = isinstance(factor, PowerFactor)
+        return power and self._bases[factor.variable].domain is not None
+
+    def curve(self, m: int, points: FloatArray, heights: FloatArray) -> str:
+        """Return a function of one variable by its values at its most informative points.
+
+        "about" comes first if not all points are told.
+        """
+        chosen = _main_knots(points, heights, _MOST_KNOTS)
+        scale = self._bases[m].branch(1)[0].scaler.scale
+        shown = [
+            f"{self.number(float(heights[i]))} at {self._beside(float(points[i]), scale)}"
+            for i in chosen
+        ]
+        return f"{'about ' if len(chosen) < len(points) else ''}{', '.join(shown)}"
+
     def _branch(self, factor: LevelFactor) -> tuple[FittedBasis, int]:
         """Return the basis of a level, and the number of the level there."""
         basis = self._bases[factor.variable]
         return basis.branch(factor.level) if factor.level > 0 else (basis, 0)
 
-    def steps(self, variable: int, output: int) -> str:
-        """Return the text of all steps of one variable together, such as s(age)."""
-        return f"s{self._indices[output]}({self._names[variable]})"
-
-    def wide(self, node: Node, output: int) -> str:
-        """Return the text of a term with several feature columns, for one output.
-
-        A function of one variable with a table (of categories or steps) times one-column levels is
-        written as a product, h1(town)*p1(age); any other term as one function of its variables,
-        h1(town, region).
-        """
-        head = f"h{self._numbers[node] + 1}{self._indices[output]}"
-        tabled = self._tabled(node)
-        if tabled is None:
-            return f"{head}({', '.join(self._names[m] for m, _ in node)})"
-        table = f"{head}({self._names[tabled.variable]})"
-        return "*".join([table, *map(self.factor, self._companions(node))])
-
-    def legend(
-        self,
-        factors: Iterable[PowerFactor | LevelFactor],
-        wide: Mapping[Node, FloatArray],
-        steps: Mapping[int, FloatArray],
-    ) -> list[str]:
-        """Return the lines of the legend, which explain every function in the formula."""
-        companions = {factor for node in wide for factor in self._companions(node)}
-        lines: dict[str, None] = {}
-        ranges = False
-        for factor in sorted({*factors, *companions}, key=lambda factor: factor.key):
-            if isinstance(factor, LevelFactor) and factor.level == 0:
-                continue
-            if isinstance(factor, PowerFactor) or self._polynomial(factor) is not None:
-                ranges |= self._bases[factor.variable].domain is not None
-                lines[self._argument_line(factor.variable)] = None
-            if isinstance(factor, LevelFactor):
-                lines[f"  {self.factor(factor)}{self._level_meaning(factor)}"] = None
-        for m, heights in steps.items():
-            for k, column in enumerate(heights.T):
-                if np.any(column):
-                    line = f"  {self.steps(m, k)}: {self._pieces(m, column)}{self._zero(m)}"
-                    lines[line] = None
-        for node, block in wide.items():
-            lines.update(dict.fromkeys(self._wide_lines(node, block)))
-        if ranges:
-            lines["  beyond its range a variable counts as the nearer end of it"] = None
-        if self._bumps:
-            some = ", ".join(self._names[m] for m in self._bumps)
-            among = "" if len(self._bumps) == len(self._bases) else f" among {some}"
-            lines[
-                "  every product is also multiplied by the bump, level 0, of each variable that it "
-                f"does not name{among}"
-            ] = None
-        return list(lines)
-
     def _level_meaning(self, factor: LevelFactor) -> str:
-        """Return the text after the name of a level: its polynomial, its values, or its kind."""
-        m = factor.variable
+        """Return what a level is: its values at its knots, or its kind."""
         basis, level = self._branch(factor)
-        if isinstance(basis, FittedCategorical) and not self._bumps:
-            return f": {self._table(factor, np.ones(1))}"
-        zero = self._zero(m)
-        if isinstance(basis, FittedSteps):
-            return f": {self._table(factor, np.ones(1))}{zero}"
-        coefficients = self._polynomial(factor)
-        if coefficients is not None:
-            return f" = {self._sum_of_powers(m, coefficients)}{zero}"
         if isinstance(basis, FittedRankPolynomial):
-            return f": {self._knots(basis, level)}{zero}"
-        return f": level {level}, {_meaning(basis)}{zero}"
-
-    def _zero(self, m: int) -> str:
-        return f", and 0 where {self._names[m]} is missing" if m in self._missing else ""
-
-    def _polynomial(self, factor: LevelFactor) -> FloatArray | None:
-        return self._bases[factor.variable].level_polynomial(factor.level)
-
-    def _sum_of_powers(self, m: int, coefficients: FloatArray) -> str:
-        """Return c_0 + c_1*z(name) + ... without zero coefficients."""
-        out = ""
-        for power, coefficient in enumerate(coefficients):
-            if coefficient != 0.0:
-                sign = "-" if coefficient < 0.0 else "+"
-                number = self.number(abs(float(coefficient)))
-                what = self.factor(PowerFactor(m, power)) if power else ""
-                shown = [number] if number != "1" or not what else []
-                out += f" {sign} {'*'.join([*shown, *([what] if what else [])])}"
-        return f"-{out[3:]}" if out.startswith(" -") else out[3:]
-
-    def _knots(self, basis: FittedRankPolynomial, level: int) -> str:
-        """Return the values of a function of the rank at its most informative knots, as text."""
-        heights = basis.heights[:, level - 1]
-        chosen = _main_knots(basis.knots, heights, _MOST_KNOTS)
-        scale = basis.scaler.scale
-        shown = [
-            f"{self.number(float(heights[i]))} at {self._beside(float(basis.points[i]), scale)}"
-            for i in chosen
-        ]
-        about = "about " if len(chosen) < len(heights) else ""
-        return f"{about}{', '.join(shown)}; linear between, constant beyond"
-
-    def _wide_lines(self, node: Node, block: FloatArray) -> list[str]:
-        """Return the legend of a term with several columns: a table per output, or its kind."""
-        name = f"h{self._numbers[node] + 1}"
-        tabled = self._tabled(node)
-        if tabled is not None:
-            return [
-                f"  {name}{index}({self._names[tabled.variable]}): {self._table(tabled, column)}"
-                for index, column in zip(self._indices, block.T, strict=True)
-                if np.any(column)
-            ]
-        wide = [LevelFactor(m, level) for m, level in node if self._wide(m, level)]
-        kinds = sorted({_meaning(self._branch(factor)[0]) for factor in wide})
-        return [
-            f"  {name}: the term {self._term(node)}, {len(block)} columns with "
-            f"coefficients of norm one ({'; '.join(kinds) or 'bumps'})"
-        ]
-
-    def _term(self, node: Node) -> str:
-        names = [self._bases[m].level_name(level, self._names[m]) for m, level in node]
-        return " * ".join(names) or "1"
-
-    def _tabled(self, node: Node) -> LevelFactor | None:
-        """Return the only level of a term with several columns, if it is of categories or steps."""
-        several = [LevelFactor(m, level) for m, level in node if self._wide(m, level)]
-        if len(several) != 1 or self._bumps:
-            return None
-        basis, _ = self._branch(several[0])
-        return several[0] if isinstance(basis, (FittedCategorical, FittedSteps)) else None
-
-    def _companions(self, node: Node) -> list[LevelFactor]:
-        """Return the one-column levels that multiply the function with a table in a term."""
-        tabled = self._tabled(node)
-        if tabled is None:
-            return []
-        return [LevelFactor(m, level) for m, level in node if m != tabled.variable]
-
-    def _pieces(self, m: int, heights: FloatArray) -> str:
-        """Return a function of the pieces between the cuts of a variable; equal neighbours join."""
-        cuts = step_branch(self._bases[m]).cuts
-        size = float(np.max(np.abs(heights)))
-        ends = [i for i in range(len(cuts)) if abs(heights[i + 1] - heights[i]) > _EQUAL * size]
-        shown = [f"{self.number(float(heights[i]))} up to {written(cuts[i])}" for i in ends]
-        return f"{', '.join(shown)}, {self.number(float(heights[-1]))} above"
-
-    def _table(self, factor: LevelFactor, coefs: FloatArray) -> str:
-        """Return the values of a function with a table, its coefficients scaled to norm one."""
-        m = factor.variable
-        basis, level = self._branch(factor)
-        if isinstance(basis, FittedSteps):
-            return self._pieces(m, basis.level_heights(level) @ (coefs / np.linalg.norm(coefs)))
-        assert isinstance(basis, FittedCategorical)
-        values = basis.transform(basis.codes)[1] @ (coefs / np.linalg.norm(coefs))
-        labels = self._categories.get(m, {})
-        shown = [
-            f"{self.number(float(value))} for {labels.get(float(code), f'{code:g}')}"
-            for code, value in zip(basis.codes, values, strict=True)
-        ][:_MOST_CATEGORIES]
-        more = len(values) - len(shown)
-        rest = f"{more} more categories, " if more else ""
-        return f"{', '.join(shown)}, {rest}0 for others"
-
-    def _wide(self, m: int, level: int) -> bool:
-        return self._bases[m].widths[level] > 1
+            values = self.curve(factor.variable, basis.points, basis.heights[:, level - 1])
+            return f"{values}; linear between, constant beyond"
+        return f"level {level}, {meaning_of(basis)}"
 
     def _argument_line(self, m: int) -> str:
         """Return the line of the legend that defines z(name)."""
@@ -307,9 +159,9 @@ class NameBook:
         else:
             meaning = self._ratio(name, center, scale)
         if basis.domain is None:
-            return f"  z({name}) = {meaning}"
+            return f"z({name}) = {meaning}"
         low, high = (self._beside(end, max(scale, abs(end - center))) for end in basis.domain)
-        return f"  z({name}) = {meaning}, {low} <= {name} <= {high}"
+        return f"z({name}) = {meaning}, {low} <= {name} <= {high}"
 
     def _ratio(self, what: str, center: float, scale: float) -> str:
         """Return (what - centre) / scale as text, the centre as precise as its scale requires."""
@@ -323,23 +175,22 @@ class NameBook:
         if abs(value) < 1e-12 * scale:
             return "0"
         size = math.ceil(math.log10(max(abs(value), scale) / scale)) if scale > 0.0 else 0
-        return f"{value:.{min(17, self._digits + size)}g}"
+        return significant(value, min(17, self._digits + size))
 
 
-def step_branch(basis: FittedBasis) -> FittedSteps:
-    """Return the steps of a column; raise if it has none."""
-    for level in range(1, basis.max_level + 1):
-        branch, _ = basis.branch(level)
-        if isinstance(branch, FittedSteps):
-            return branch
-    raise ValueError("The basis has no steps.")
+def without_bumps(
+    factors: Iterable[PowerFactor | LevelFactor],
+) -> list[PowerFactor | LevelFactor]:
+    """Return the factors but those of level 0, which a formula does not name."""
+    return [f for f in factors if not (isinstance(f, LevelFactor) and f.level == 0)]
 
 
 def _letter(basis: FittedBasis) -> str:
     return _LEVELS.get(type(basis), ("phi", ""))[0]
 
 
-def _meaning(basis: FittedBasis) -> str:
+def meaning_of(basis: FittedBasis) -> str:
+    """Return what the levels of a basis are, in a few words."""
     name = type(basis).__name__.removeprefix("Fitted")
     return _LEVELS.get(type(basis), ("", f"of the basis {name}"))[1]
 

@@ -82,7 +82,7 @@ def portable_function(model: TermModel, design: ColumnDesign) -> Data:
         "codes" (the zero vector if it is not there), where x is the position of the label for an
         input of kind "category", 0 or 1 for "boolean", and the number itself for "number"; with
         "table" "steps", the number of "cuts" below x, where a cut that equals x is not below it.
-        All levels of steps of a variable are summed up into one.
+        All levels of a lookup are summed up into one.
     orthonormal
         z is clipped to "low" and "high"; p_0 = 1, and p_{j+1} = c / norms[j], where c starts as
         z p_j, and projections[j][a][i] p_i is subtracted for both a and all i <= j. Level j is p_j.
@@ -192,9 +192,7 @@ def _lookup(basis: FittedBasis, level: int) -> tuple[FloatArray | None, int]:
     if level == 0:
         return None, 0
     branch, own = basis.branch(level)
-    if isinstance(branch, FittedCategorical):
-        return branch.transform(branch.codes)[1], level
-    if isinstance(branch, FittedSteps):
+    if isinstance(branch, (FittedCategorical, FittedSteps)):
         return branch.level_heights(own), level - own + 1
     return None, level
 

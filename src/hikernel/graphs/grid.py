@@ -93,7 +93,7 @@ def unambiguous(names: Sequence[str], reserved: Collection[str] = ("intercept",)
     """Return the names of columns, in quotes if they could be mistaken for something else.
 
     A name is quoted if it is a reserved word, looks like a product (" * "), a step (" > ") or a
-    power of another column, or starts with a quote.
+    power of another column, starts with a quote, or has characters that cannot be printed.
 
     >>> unambiguous(["age", "age^2", "cost^2", "intercept"])
     ['age', "'age^2'", 'cost^2', "'intercept'"]
@@ -107,6 +107,7 @@ def unambiguous(names: Sequence[str], reserved: Collection[str] = ("intercept",)
             or " * " in f" {name} "
             or " > " in name
             or name[:1] in ("'", '"')
+            or not name.isprintable()
             or (power is not None and power[1] in known)
         )
 

@@ -284,7 +284,9 @@ class Decoder:
 
 
 def _is_key(key: object) -> bool:
-    return isinstance(key, (str, int, float, np.generic, type(None)))
+    """Return whether a value may be the key of a mapping; tuples name columns of a MultiIndex."""
+    parts = key if isinstance(key, tuple) and key else (key,)
+    return all(isinstance(part, (str, int, float, np.generic, type(None))) for part in parts)
 
 
 def _two_texts(content: object) -> tuple[str, str]:

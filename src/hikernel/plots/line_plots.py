@@ -1,0 +1,208 @@
+"""Effects of one number, alone or with a category, as curves above the density of the rows.
+
+Names of lines stand at their ends, inside the axes, so that nothing reaches into a neighbour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from hikernel.plots.canvas import BLUE, FAINT, INK, LINE_STYLES, MUTED, bare, font_size, room
+from hikernel.plots.lettering import PLAIN, fit, label_axes, spread, text_width
+from hikernel.plots.lookup import density_of, limits_of, visible_range
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import NDArray
+
+__all__ = ["draw_curves", "ticks_up_to"]
+
+_STRIP: Final = 0.16
+"""Height of the density of the rows, as a share of the axes."""
+
+
+def draw_curves(
+    ax: Axes,
+    points: Sequence[float],
+    lines: NDArray[np.float64],
+    names: Sequence[object] | None,
+    *,
+    column: Mapping[str, Any] | None,
+    weights: NDArray[np.float64] | None = None,
+    limits: tuple[float, float] | None = None,
+    xlabel: object = "",
+    ylabel: str = "",
+) -> None:
+    """Draw curves over one number, with the density of the rows below them.
+
+    Parameters
+    ----------
+    ax : Axes
+        Where to draw.
+    points : sequence of float
+        The grid, increasing; a jump has two points next to each other.
+    lines : ndarray of shape (k, len(points))
+        The curves.
+    names : sequence of length k, or None
+        What they are called. A single curve is not labelled; none of them are if this is None and
+        a legend elsewhere tells them apart, which takes at most 12.
+    column : mapping, optional
+        The column of the summary, for its histogram and quantiles.
+    weights : ndarray of shape (k,), optional
+        Share of the rows of each curve: which are the largest is a matter of both.
+    limits : (low, high), optional
+        Range of the values, where panels share one.
+    xlabel, ylabel : object, str
+        Labels of the axes.
+    """
+    x = np.asarray(points, dtype=float)
+    left, right = visible_range(x, column)
+    note = "" if (left, right) == (float(x[0]), float(x[-1])) else " (ends cut off)"
+    if note:
+        x, lines = _between(x, lines, left, right)
+    low, high = limits or limits_of(lines)
+    pad = 0.06 * (high - low)
+    floor = (low - pad) - (_STRIP + 0.03) * (high - low + 2 * pad) / (1.0 - _STRIP - 0.03)
+    ax.axhline(0.0, color=FAINT, linewidth=0.8, zorder=1)
+    ax.set_ylim(floor, high + pad)
+    margin = 0.02 * (right - left) or 1.0
+    ax.set_xlim(left - margin, right + margin)
+    _density(ax, column)
+    bare(ax)
+    if len(lines) == 1:
+        ax.plot(x, lines[0], color=BLUE, linewidth=1.8, zorder=3)
+    elif names is None:
+        for line, (colour, dash) in zip(lines, LINE_STYLES, strict=False):
+            ax.plot(x, line, color=colour, linestyle=dash, linewidth=1.6, zorder=3)
+    else:
+        _named_lines(ax, x, lines, names, weights)
+    if len(lines) == 1 or names is None:
+        ticks_up_to(ax)
+    label_axes(ax, xlabel, ylabel, note=note)
+
+
+def _density(ax: Axes, column: Mapping[str, Any] | None) -> None:
+    """Draw the histogram of a column along the lower edge."""
+    found = density_of(column)
+    if found is None:
+        return
+    edges, density = found
+    limits = ax.get_xlim(), ax.get_ylim()
+    seen = (edges[1:] > limits[0][0]) & (edges[:-1] < limits[0][1])
+    top = float(density[seen].max()) if seen.any() and density[seen].max() > 0 else 1.0
+    ax.stairs(
+        np.where(seen, _STRIP * density / top, 0.0),
+        np.clip(edges, *limits[0]),
+        fill=True,
+        color=FAINT,
+        transform=ax.get_xaxis_transform(),
+        zorder=0.5,
+        label="density of the rows",
+    )
+    ax.set(xlim=limits[0], ylim=limits[1])
+
+
+def _named_lines(
+    ax: Axes,
+    x: NDArray[np.float64],
+    lines: NDArray[np.float64],
+    names: Sequence[object],
+    weights: NDArray[np.float64] | None,
+) -> None:
+    """Draw several lines: the largest ones in colours with their names, the others in grey."""
+    from matplotlib.transforms import offset_copy
+
+    figure: Any = ax.figure
+    size = font_size(0.8)
+    width, height = room(ax)
+    gap = 1.25 * size
+    most = min(len(LINE_STYLES), max(1, int(height * (1.0 - _STRIP) / (1.5 * gap))))
+    reach = np.max(np.abs(np.nan_to_num(lines)), axis=1)
+    worth = reach if weights is None else reach * np.sqrt(weights)
+    ranked = [int(i) for i in np.argsort(-worth, kind="stable")]
+    shown = sorted(ranked[:most])
+    for i in ranked[most:]:
+        ax.plot(x, lines[i], color=FAINT, linewidth=0.9, zorder=2)
+    texts = [fit(names[i], 0.3 * width, size) for i in shown]
+    rest = len(lines) - len(shown)
+    more = [f"+ {rest} more"] if rest else []
+    lead = 14.0
+    needed = (max(text_width(text, size) for text in texts + more) + lead + 4.0) / width
+    left, right = ax.get_xlim()
+    ax.set_xlim(left, right + (right - left) * needed / max(0.2, 1.0 - needed))
+    ax.spines["bottom"].set_bounds(left, right)
+    bottom, top = ax.get_ylim()
+    scale = height / (top - bottom)
+    ends = [_last(lines[i]) for i in shown]
+    floor = (_STRIP + 0.02) * height + (gap if rest else 0.5 * gap)
+    places = spread([(end - bottom) * scale for end in ends], gap, floor, height - 0.5 * gap)
+    beside = offset_copy(ax.transData, figure, x=lead, units="points")
+    for k, (i, text, end, place) in enumerate(zip(shown, texts, ends, places, strict=True)):
+        colour, dash = LINE_STYLES[k]
+        ax.plot(x, lines[i], color=colour, linestyle=dash, linewidth=1.6, zorder=3)
+        ax.annotate(
+            text,
+            xy=(float(x[-1]), end),
+            xytext=(right, place / scale + bottom),
+            textcoords=beside,
+            fontsize=size,
+            color=INK,
+            va="center",
+            arrowprops={
+                "arrowstyle": "-",
+                "color": colour,
+                "linewidth": 0.9,
+                "shrinkA": 1,
+                "shrinkB": 0,
+            },
+            annotation_clip=False,
+            **PLAIN,
+        )
+    if more:
+        ax.text(
+            right,
+            (floor - gap) / scale + bottom,
+            more[0],
+            transform=beside,
+            fontsize=size,
+            color=MUTED,
+            va="center",
+        )
+    ticks_up_to(ax, right)
+    # The lines that were drawn must not widen the axes.
+    ax.set_ylim(bottom, top)
+
+
+def _last(line: NDArray[np.float64]) -> float:
+    found = line[np.isfinite(line)]
+    return float(found[-1]) if found.size else 0.0
+
+
+def _between(
+    x: NDArray[np.float64], lines: NDArray[np.float64], left: float, right: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the part of some lines between two places, with a point at either of them."""
+    inner = x[(x > left) & (x < right)]
+    points = np.concatenate([[left], inner, [right]])
+    return points, np.array([np.interp(points, x, line) for line in lines])
+
+
+def ticks_up_to(ax: Axes, right: float | None = None) -> None:
+    """Put as many ticks on the x axis as there is room for, none of them beyond ``right``."""
+    from matplotlib.ticker import MaxNLocator
+
+    low, high = ax.get_xlim()
+    right = high if right is None else right
+    points = room(ax)[0] * (right - low) / (high - low)
+    size = font_size(0.85)
+    for most in range(7, 0, -1):
+        places = MaxNLocator(nbins=most, steps=[1, 2, 2.5, 5, 10]).tick_values(low, right)
+        ticks = [float(tick) for tick in places if low <= tick <= right]
+        labels = ax.xaxis.get_major_formatter().format_ticks(ticks)
+        taken = max((text_width(label, size) for label in labels), default=0.0) + size
+        if taken * len(ticks) <= points:
+            break
+    ax.set_xticks(ticks)
