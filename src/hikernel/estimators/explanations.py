@@ -33,7 +33,10 @@ from hikernel.search import Certificate
 from hikernel.selection import FitRecord, TermModel
 
 if TYPE_CHECKING:
+    from os import PathLike
+
     import pandas as pd
+    from matplotlib.figure import Figure
 
 __all__ = ["Explanations"]
 
@@ -152,6 +155,37 @@ class Explanations(BaseEstimator):
 
         check_is_fitted(self)
         return summarize(self)
+
+    def plot(self) -> Figure:
+        """Draw the model at one look: how good it is, what matters, the largest effects, the path.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            ``savefig("model.png")`` writes it. ``hikernel.plots`` has a function for every
+            picture. Needs matplotlib: ``pip install 'hikernel[plot]'``.
+        """
+        from hikernel.plots import overview
+
+        check_is_fitted(self)
+        return overview(self)
+
+    def report(self, path: str | PathLike[str]) -> None:
+        """Write a page about the model: one HTML file that needs no network.
+
+        The page has the quality of the model, its certificate in plain words, all effects as
+        pictures, the hull, the path, and inputs to play with, whose prediction it computes itself.
+        It holds no row of the data. Needs bokeh: ``pip install 'hikernel[report]'``.
+
+        Parameters
+        ----------
+        path : str or path-like
+            File to write, usually with the extension ".html". An existing file is replaced.
+        """
+        from hikernel.report import write_report
+
+        check_is_fitted(self)
+        write_report(self.summary(), path)
 
     def effects(self, X: Any, by: str = "effect") -> pd.DataFrame:
         """Return what each effect, or each term, contributes to f(x).
