@@ -37,7 +37,7 @@ LAYERS = [
 ]
 RANK = {name: i for i, layer in enumerate(LAYERS) for name in layer}
 
-HEAVY = ["torch", "dask", "matplotlib", "plotly", "polars", "cvxpy", "numba", "tqdm"]
+HEAVY = ["torch", "dask", "matplotlib", "bokeh", "plotly", "polars", "cvxpy", "numba", "tqdm"]
 MOST_FILES = 37
 MOST_LINES = 400
 MOST_BRANCHES = 4

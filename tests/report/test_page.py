@@ -130,11 +130,12 @@ HOVERS = {
     "curve": (0, (0.72, 0.4), ["income", "effect"]),
     "bars": (2, (0.45, 0.36), ["town", "Bergen", "share of the rows"]),
     "surface": (3, (0.72, 0.4), ["income", "age", "effect"]),
+    "curves": (4, (0.72, 0.4), ["income", "Oslo", "Bergen", "Rome"]),
 }
 
 
 def test_hovering_shows_values(opened):
-    with opened(made(4)) as page:
+    with opened(made(5)) as page:
         for kind, (effect, (x, y), said) in HOVERS.items():
             if effect:
                 page.locator("button.opener").nth(effect).click()
@@ -257,6 +258,7 @@ def test_the_path_is_read_by_keyboard(opened):
 def test_nothing_scrolls_sideways_on_a_phone(opened):
     with opened(made(60, n_hull=200), width=360, height=740) as page:
         assert overflow(page) <= 0
+        assert page.locator("tr.effect th").first.bounding_box()["width"] > 120
         for opener in page.locator("button.opener").all()[1:7]:
             opener.click()
         page.locator("details summary").evaluate_all("all => all.forEach(e => e.click())")
@@ -304,6 +306,17 @@ def test_dark_mode_changes_the_page_and_its_plots(opened):
         assert dark < 60
         assert light_page > 220
         assert brightness(page.screenshot()) < 60
+
+
+def test_paper_is_white_and_has_no_buttons(opened):
+    with opened(made(2), dark=True) as page:
+        drawn(page, "tr.detail")
+        page.emulate_media(media="print", color_scheme="dark")
+        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        assert brightness(page.locator("#quality").screenshot()) > 200
+        for hidden in ["nav", "#effects .buttons", "#path .slide"]:
+            assert not page.locator(hidden).is_visible()
+        page.emulate_media(media="screen")
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])

@@ -52,7 +52,7 @@ SCRIPTS = (
     "main.js",
 )
 """Our scripts in the order in which the page runs them."""
-STYLES = ("base.css", "parts.css")
+STYLES = ("base.css", "parts.css", "print.css")
 
 _PLACE = re.compile(r"\[\[(policy|title|css|summary|scripts)\]\]")
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}

@@ -22,17 +22,15 @@ HK.curves = (() => {
     const drawn = lines.map((line, i) => {
       const style = several ? series(i) : { color: color("series-1"), dash: [] };
       return figure.line(axis.values, line.values, {
-        name: String(i), line_width: 2.5, line_color: style.color, line_dash: style.dash,
+        line_width: 2.5, line_color: style.color, line_dash: style.dash,
         line_join: "round", legend_label: several ? format.plain(line.label, 24) : undefined,
       });
     });
     if (several) HK.figure.legend(figure);
-    const rows = (i, name) => [
-      ...(several ? [["", lines[name].label]] : []),
+    HK.tooltip.add(figure, drawn.slice(0, 1), (i) => [
       [axis.variable, format.number(axis.values[i])],
-      ["effect", format.signed(lines[name].values[i])],
-    ];
-    HK.tooltip.add(figure, drawn, rows, { mode: "vline" });
+      ...lines.map(({ label, values }) => [several ? label : "effect", format.signed(values[i])]),
+    ], { mode: "vline" });
     return figure;
   }
 

@@ -7,7 +7,7 @@ HK.format = (() => {
   const NARROW = "\u202f"; // narrow no-break space, before a percent sign
 
   function sign(text) {
-    return text.replace("-", MINUS);
+    return text.replace(/-/g, MINUS);
   }
 
   function known(value) {

@@ -91,7 +91,7 @@ HK.hull = (() => {
 
     // The name below a node, as long as there is room for it; nothing where there is none.
     short(i) {
-      const most = Math.floor(this.places[i].room / 7.5);
+      const most = Math.floor(this.places[i].room / 8.4);
       return most > 4 ? format.plain(this.titles[i], most) : "";
     }
 

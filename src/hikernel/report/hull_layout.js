@@ -3,9 +3,9 @@
 globalThis.HK = globalThis.HK || {};
 
 HK.hullLayout = (() => {
-  const LABEL_WIDTH = 92;
+  const LABEL_WIDTH = 96;
   const LABEL_HEIGHT = 46;
-  const MOST_LABELS = 24;
+  const MOST_LABELS = 40;
   const NODE_WIDTH = 26;
   const LAYER_HEIGHT = 74;
   const ROW_HEIGHT = 30;

@@ -26,10 +26,10 @@ HK.pathPlot = (() => {
       location: alphas[state.at], dimension: "height", line_color: color("ink"), line_dash: [2, 3],
     });
     figure.add_layout(state.cursor);
-    HK.tooltip.add(figure, lines, (i, k) => [
+    HK.tooltip.add(figure, lines.slice(0, 1), (i) => [
       ["alpha", format.number(alphas[i], 3)],
       ["terms", format.count(path[i].n_terms)],
-      [curves[k].label, format.number(curves[k].values[i])],
+      ...curves.map(({ label, values }) => [label, format.number(values[i])]),
     ], { mode: "vline" });
     return figure;
   }
@@ -64,7 +64,6 @@ HK.pathPlot = (() => {
       line_color: style.color,
       line_dash: style.dash,
       line_width: 2.5,
-      name: String(k),
       legend_label: several ? format.plain(label) : undefined,
     });
   }

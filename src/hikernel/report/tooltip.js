@@ -5,8 +5,9 @@ HK.tooltip = (() => {
   const { el } = HK.dom;
   const { shorten } = HK.format;
 
-  // Adds the hover tool. `rows(index, name)` returns pairs of texts for point `index` of the
-  // renderer with that name.
+  // Adds the hover tool. `rows(index, name)` returns pairs of a label and a value for point `index`
+  // of the renderer with that name. With mode "vline", the point above or below the pointer counts;
+  // one renderer is enough then, and says what all curves have there.
   function add(figure, renderers, rows, { mode = "mouse", line = "nearest" } = {}) {
     figure.add_tools(new Bokeh.HoverTool({
       renderers,
@@ -24,7 +25,7 @@ HK.tooltip = (() => {
     const { color } = HK.theme;
     const style = {
       margin: "-5px", padding: "6px 10px", font: "13px/1.45 system-ui, sans-serif",
-      color: color("ink"), background: color("raised"), border: `1px solid ${color("line-strong")}`,
+      color: color("ink"), background: color("raised"),
       "max-width": "280px", "overflow-wrap": "anywhere",
     };
     const lines = pairs.map(([label, value]) => el("div", {},
