@@ -312,7 +312,9 @@ def test_paper_is_white_and_has_no_buttons(opened):
     with opened(made(2), dark=True) as page:
         drawn(page, "tr.detail")
         page.emulate_media(media="print", color_scheme="dark")
-        assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        assert (
+            page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        )
         assert brightness(page.locator("#quality").screenshot()) > 200
         for hidden in ["nav", "#effects .buttons", "#path .slide"]:
             assert not page.locator(hidden).is_visible()
