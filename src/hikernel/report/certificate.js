@@ -55,30 +55,31 @@ HK.certificate = (() => {
 
   // How the gap closed, where more than one is on record.
   function closing(summary, certificate) {
-    const steps = (summary.search || []).filter(({ gap, explored }) => gap > 0 && explored > 0);
+    const steps = (summary.search || []).filter(({ gap }) => gap > 0);
     if (steps.length < 2) return null;
     const plot = el("div", { class: "short" });
     const end = format.percent(certificate.gap);
-    const label = `Plot of the gap against the number of terms looked at; it ends at ${end}.`;
+    const label = `Plot of the gap after each step of the search; it ends at ${end}.`;
     HK.figure.mount(plot, label, () => build(steps, certificate));
     return [el("h3", {}, "How the gap closed"), plot];
   }
 
   function build(steps, { tol }) {
     const percents = steps.map((step) => 100 * step.gap);
-    const explored = steps.map((step) => step.explored);
+    const numbers = steps.map((step, i) => (step.step ?? i) + 1);
     const low = Math.min(...percents, 100 * (tol || 1)) / 2;
     const figure = HK.figure.plot({
-      x: { label: "terms looked at" },
+      x: { label: "step of the search" },
       y: { label: "gap (%)", range: [low, 2 * Math.max(...percents)] },
       yType: "log",
       height: 220,
     });
     if (tol > 0) asked(figure, tol);
     const main = color("series-1");
-    const curve = figure.line(explored, percents, { line_width: 2.5, line_color: main });
-    figure.scatter(explored, percents, { size: 5, fill_color: main, line_color: null });
+    const curve = figure.line(numbers, percents, { line_width: 2.5, line_color: main });
+    figure.scatter(numbers, percents, { size: 5, fill_color: main, line_color: null });
     HK.tooltip.add(figure, [curve], (i) => [
+      ["step", format.count(numbers[i])],
       ["terms looked at", format.count(steps[i].explored)],
       ["in the problem", format.count(steps[i].kernels)],
       ["gap", format.percent(steps[i].gap)],

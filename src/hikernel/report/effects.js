@@ -31,7 +31,7 @@ HK.effects = (() => {
         "Open a row to see its plot; click a heading to sort."),
       rows.length > 1 ? buttons(rows) : null,
       status,
-      el("table", { class: "effects" },
+      el("table", { class: effects.some(({ order }) => order) ? "effects" : "effects kernels" },
         el("caption", { class: "hidden" }, "Effects of the model"),
         el("thead", {}, headings(rows, body, status)),
         body),

@@ -49,7 +49,7 @@ HK.format = (() => {
     const size = Math.abs(value);
     if (value > 0 && value < 0.005) return `<${NARROW}0.01${NARROW}%`;
     const usual = size === 0 || size >= 10 ? 0 : size >= 1 ? 1 : 2;
-    const decimals = digits === undefined ? usual : digits;
+    const decimals = digits === undefined || size === 0 ? usual : digits;
     return `${sign(value.toFixed(decimals))}${NARROW}%`;
   }
 

@@ -22,6 +22,9 @@ HK.head = (() => {
   function learned(summary, data) {
     const many = format.plural(summary.effects?.length ?? 0, "effect");
     const rows = format.plural(data.n_rows, "row");
+    if (!summary.effects?.length) {
+      return `Learned from ${rows}. The model has no effect: it predicts the same for every row.`;
+    }
     const classes = summary.classes || [];
     const aim = classes.length
       ? [` It tells ${classes.length} classes apart: `, names(classes, 6, 30), "."]
@@ -96,9 +99,7 @@ HK.head = (() => {
 
   function largest({ effects }) {
     const top = (effects || []).slice(0, 3);
-    if (!top.length) {
-      return HK.dom.note("The model has no effect: it predicts the same for every row.");
-    }
+    if (!top.length) return null;
     const between = (i) => (i === 0 ? "" : i === top.length - 1 ? " and " : ", ");
     const parts = top.flatMap((effect, i) =>
       [between(i), name(effect.name, 60), ` (${format.percent(effect.share)})`]);

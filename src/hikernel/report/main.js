@@ -27,8 +27,22 @@
     }
   }
 
-  function start() {
-    const summary = JSON.parse(document.getElementById("summary").textContent);
+  // The summary: as JSON, or deflated where it is large.
+  async function read() {
+    const block = document.getElementById("summary");
+    if (block.type === "application/json") return JSON.parse(block.textContent);
+    const bytes = Uint8Array.from(atob(block.textContent), (letter) => letter.charCodeAt(0));
+    const unpacked = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return JSON.parse(await new Response(unpacked).text());
+  }
+
+  async function start() {
+    if (typeof DecompressionStream === "undefined") {
+      document.getElementById("main").append(note("This browser is too old to show the report; ",
+        "open it in one from 2023 or later."));
+      return;
+    }
+    const summary = await read();
     Bokeh.set_log_level("off");
     guarded(HK.head.draw, summary, document.getElementById("top"));
     const main = document.getElementById("main");

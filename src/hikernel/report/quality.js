@@ -30,7 +30,7 @@ HK.quality = (() => {
     const rows = models.map(([label, value, share, kind]) => {
       const text = errorText(value, kind ? quality.standard_error : null);
       if (!explained) return line(label, bar(Math.abs(value) / longest, text, kind));
-      const percent = format.percent(share, share ? 1 : 0);
+      const percent = format.percent(share, 1);
       const shown = known(share) ? bar(share, percent, kind) : "not known";
       return line(label, shown, measured ? el("td", { class: "num" }, text) : null);
     });

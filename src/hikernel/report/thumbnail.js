@@ -6,7 +6,7 @@ HK.thumbnail = (() => {
   const { views } = HK;
   const WIDTH = 84;
   const HEIGHT = 28;
-  const MOST_CELLS = 16;
+  const MOST_CELLS = 10;
 
   function create(effect) {
     const { view } = effect;
