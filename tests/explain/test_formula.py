@@ -1,6 +1,7 @@
 """The formula's numbers, and the numbers of its text, reproduce the prediction."""
 
 import re
+from importlib import import_module
 
 import numpy as np
 import pandas as pd
@@ -358,6 +359,10 @@ def test_names_that_could_be_read_as_something_else_are_quoted():
     assert "z(a)*z('b\\nc')" in text
     assert "z('a * b')" in text
     assert all(line[:1] in ("f", " ", "", "w") for line in text.splitlines())
+    for names in (["", " ", "z(a)"], ["3", "a, b", "x = 1"], ["b: c", " b", "f(b)"]):
+        design = design_of(X, [Polynomial(2)] * 3, weights, names=names)
+        text = formula(make_model(design, [((m, 1),) for m in range(3)]), design)
+        assert all(f"z({name!r})" in text for name in names)
 
 
 def test_large_numbers_are_written_out():
@@ -368,3 +373,23 @@ def test_large_numbers_are_written_out():
     text = formula(model, design)
     assert "+ 82350*z(pay)" in text
     assert "200000 <= pay <= 280000" in text
+
+
+@pytest.mark.parametrize("n_outputs", [None, 2])
+def test_huge_tables_are_only_named(n_outputs, monkeypatch):
+    X, design = categories()
+    model = make_model(design, [((0, 1), (1, 1)), ((0, 1), (2, 1))], n_outputs=n_outputs)
+    f = model.predict(design, X)
+    monkeypatch.setattr("hikernel.explain.formula_text._MOST_NUMBERS", 5)
+    text = formula(model, design)
+    size = 6 * (n_outputs or 1)
+    assert f"\n    a table of {size} numbers, not written out; effects(X) has the values" in text
+    assert "'green'" not in text
+    np.testing.assert_allclose(WrittenFormula(model, design).evaluate(X), f, atol=1e-12)
+    # Beyond some number of cells there is no table at all.
+    module = import_module("hikernel.explain.formula")
+    monkeypatch.setattr(module, "_MOST_CELLS", 5)
+    text = formula(model, design)
+    assert "not written out: 2 columns (" in text
+    assert all(effect.rest for effect in formula_terms(model, design).effects)
+    np.testing.assert_allclose(WrittenFormula(model, design).evaluate(X), f, atol=1e-12)

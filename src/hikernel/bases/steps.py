@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -146,9 +147,12 @@ class FittedSteps(FittedBasis):
         stop = int(np.sum(self.columns[:level]))
         return self.heights[:, stop - int(self.columns[level - 1]) : stop]
 
-    def level_name(self, level: int, name: str) -> str:
-        """Return the name of a level with its cuts, such as "age > 30|50"; the outer of many."""
-        cuts = [written(cut) for cut in self.cuts_of(level)]
+    def level_name(self, level: int, name: str, write: Callable[[float], str] | None = None) -> str:
+        """Return the name of a level with its cuts, such as "age > 30|50"; the outer of many.
+
+        ``write`` gives the text of a cut, the number itself by default.
+        """
+        cuts = [(write or written)(cut) for cut in self.cuts_of(level).tolist()]
         shown = cuts if len(cuts) <= _SHOWN_CUTS else [cuts[0], "..", cuts[-1]]
         return f"{name} > {'|'.join(shown)}"
 

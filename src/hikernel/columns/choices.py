@@ -198,11 +198,15 @@ def _of_kind(m: int, table: ColumnTable, n_rows: int) -> BasisChoice | None:
     if categories is None:
         return None
     what = "text" if any(isinstance(value, str) for value in categories) else "category"
-    if len(categories) <= Categorical.most:
-        return BasisChoice(Categorical(), f"{what}: one block of centred indicators")
-    # Nothing can be learnt about a category from one or two rows.
-    basis = Categorical(least=min(0.5, (_LEAST_ROWS - 0.5) / n_rows))
-    return BasisChoice(basis, f"{what}: {len(categories)} categories, from frequent to rare")
+    basis, how = Categorical(), "one block of centred indicators"
+    if len(categories) > Categorical.most:
+        # Nothing can be learnt about a category from one or two rows.
+        basis = Categorical(least=min(0.5, (_LEAST_ROWS - 0.5) / n_rows))
+        how = f"{len(categories)} categories, from frequent to rare"
+    if m in table.ordered and len(categories) > 2:
+        both = Branches((basis, Steps()))
+        return BasisChoice(both, f"ordered {what}: {how}, and steps in its order")
+    return BasisChoice(basis, f"{what}: {how}")
 
 
 def _given(
@@ -232,6 +236,8 @@ def _check_categories(m: int, table: ColumnTable, basis: Basis) -> None:
     """Raise if a basis of numbers is given to a column of categories."""
     categories = table.categories[m]
     if categories is None or isinstance(basis, Categorical):
+        return
+    if m in table.ordered and isinstance(basis, Steps | Branches):
         return
     name = table.names[m]
     shown = ", ".join(repr(value) for value in categories[:3])

@@ -29,7 +29,7 @@ from hikernel.columns.reading import read_table
 from hikernel.columns.table import ColumnTable, TableRows
 from hikernel.columns.weights import level_weights
 from hikernel.engines import choose_engine
-from hikernel.engines.features import Blocks
+from hikernel.engines.features import Blocks, highest_levels
 from hikernel.engines.machine import in_threads, one_blas_thread
 from hikernel.engines.protocol import FloatArray, GridEngine, Node
 from hikernel.graphs import (
@@ -57,7 +57,7 @@ class ColumnGrid:
 
     Attributes
     ----------
-    basis, degree, categorical, max_order, weight_base, root_weight, engine
+    basis, degree, categorical, ordered, max_order, weight_base, root_weight, engine
         As for :class:`~hikernel.HKLRegressor`.
     owner : str
         Name of the estimator in error messages and warnings.
@@ -66,6 +66,7 @@ class ColumnGrid:
     basis: Any = "auto"
     degree: int = 4
     categorical: Any = None
+    ordered: Any = None
     max_order: int | None = None
     weight_base: float | Literal["auto"] = "auto"
     root_weight: float = 1.0
@@ -98,7 +99,7 @@ class ColumnGrid:
                 f"Found array with {raw.n_rows} sample(s) while a minimum of 2 is required by "
                 f"{self.owner}."
             )
-        return TableRows.read(raw, self.categorical)
+        return TableRows.read(raw, self.categorical, self.ordered)
 
     def fit(self, rows: TableRows, weights: FloatArray) -> ColumnDesign:
         """Choose a basis for every column, fit it, and return the design.
@@ -257,7 +258,7 @@ class ColumnDesign(Design):
         ndarray of shape (n,) or (n, k)
             Not finite where a row is so far from the training data that a level overflows.
         """
-        highest = _highest_levels(nodes)
+        highest = highest_levels(nodes)
         needed = self.up_to(highest)
         per_row = sum(sum(needed.bases[m].widths) for m in highest) + len(coef) + 1
         step = max(1, _CHUNK_NUMBERS // per_row)
@@ -275,7 +276,7 @@ class ColumnDesign(Design):
         self, nodes: Sequence[Node], blocks: Sequence[FloatArray], rows: FloatArray
     ) -> list[FloatArray]:
         """Return <coef_w, Phi_w(x)> for each node separately; computed in chunks of rows."""
-        highest = _highest_levels(nodes)
+        highest = highest_levels(nodes)
         layout = Blocks([len(block) for block in blocks])
         per_row = sum(sum(self.bases[m].widths) for m in highest) + 2 * layout.n_columns + 1
         step = max(1, _CHUNK_NUMBERS // per_row)
@@ -293,7 +294,7 @@ class ColumnDesign(Design):
 
     def features(self, nodes: Sequence[Node], rows: FloatArray) -> dict[Node, FloatArray]:
         """Return the feature columns of each node on rows, shape (n, width of the node)."""
-        highest = _highest_levels(nodes)
+        highest = highest_levels(nodes)
         engine = self.up_to(highest).engine(rows, np.ones(len(rows)), highest)
         parts = Blocks([engine.width(node) for node in nodes]).split(engine.features(nodes).T)
         return {node: part.T for node, part in zip(nodes, parts, strict=True)}
@@ -301,14 +302,23 @@ class ColumnDesign(Design):
     def terms(self, nodes: Sequence[Node]) -> dict[str, list[Any]]:
         """Return the columns of a frame with one row per term: term, order, degree."""
         return {
-            "term": term_names(nodes, self.names, lambda m, j, x: self.bases[m].level_name(j, x)),
+            "term": term_names(nodes, self.names, self._level_name),
             "order": [node_order(node) for node in nodes],
             "degree": [sum(self.bases[m].depth(j) for m, j in node) for node in nodes],
         }
 
+    def _level_name(self, m: int, level: int, name: str) -> str:
+        branch, own = self.bases[m].branch(level)
+        known = self.table.categories[m]
+        if known is not None and isinstance(branch, FittedSteps):
+            return branch.level_name(own, name, lambda cut: repr(str(known[int(cut)])))
+        return self.bases[m].level_name(level, name)
+
     def one_variable(self, variable: int, n_points: int) -> list[FloatArray] | None:
-        """Return the levels of a variable where most of its values lie; None for categories."""
+        """Return the levels of a variable where most of its values lie; None without an order."""
         basis = self.bases[variable]
+        if variable in self.table.ordered:
+            return basis.transform(np.arange(float(len(self.table.categories[variable] or ()))))
         if isinstance(basis, FittedCategorical):
             return None
         return basis.transform(np.linspace(*basis.bulk, n_points))
@@ -387,12 +397,3 @@ class ColumnDesign(Design):
         if self.table.feature_names_in is not None:
             found["feature_names_in_"] = np.array(self.table.feature_names_in, dtype=object)
         return found
-
-
-def _highest_levels(nodes: Sequence[Node]) -> dict[int, int]:
-    """Return the highest level in ``nodes`` of every variable that occurs in them."""
-    highest: dict[int, int] = {}
-    for node in nodes:
-        for m, level in node:
-            highest[m] = max(highest.get(m, 0), level)
-    return highest

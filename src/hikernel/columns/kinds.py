@@ -25,6 +25,7 @@ __all__ = [
     "check_finite",
     "find_categories",
     "find_kind",
+    "order_categories",
     "to_booleans",
     "to_codes",
     "to_numbers",
@@ -69,6 +70,42 @@ def find_kind(column: RawColumn) -> Kind:
     if not sorts or sorts == {"text"}:
         return "category"
     return "boolean" if sorts == {"boolean"} else "number"
+
+
+def order_categories(column: RawColumn, order: Sequence[Any] | None) -> tuple[Category, ...]:
+    """Return the distinct values of an ordered column in their order.
+
+    Parameters
+    ----------
+    column : RawColumn
+        The column.
+    order : sequence or None
+        The order, which may have values that do not occur. None for that of the dtype, or else
+        of numbers.
+
+    Raises
+    ------
+    ValueError
+        If the order is not known, or lacks a value of the column, or has one twice.
+    """
+    found = find_categories(column)
+    if order is None:
+        order = column.order
+    if order is None and any(isinstance(value, str) for value in found):
+        raise ValueError(
+            f"ordered names the column {column.name!r}, whose text ({_listed(found)}) has no order "
+            f"of its own; pass the order, ordered={{{column.name!r}: [{found[0]!r}, ...]}}."
+        )
+    if order is None:
+        return found
+    known = [_as_category(value) for value in order]
+    lost = [value for value in found if value not in known]
+    if lost or len(set(known)) < len(known):
+        what = f"lacks {_listed(lost)}" if lost else "has a value twice"
+        raise ValueError(
+            f"The order of column {column.name!r} {what}; give every value of the column once."
+        )
+    return tuple(value for value in known if value in set(found))
 
 
 def find_categories(column: RawColumn) -> tuple[Category, ...]:

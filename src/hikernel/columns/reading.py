@@ -33,11 +33,17 @@ class RawColumn:
         The values, of any dtype; missing ones are NaN, NaT, None or ``pandas.NA``.
     declared_category : bool
         Whether the dtype of the column is a category type.
+    order : tuple or None
+        All categories in the order in which the dtype declares them, if that may mean something.
+    ordered : bool
+        Whether the dtype says that it does.
     """
 
     name: str
     values: NDArray[Any]
     declared_category: bool = False
+    order: tuple[Any, ...] | None = None
+    ordered: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,13 +194,33 @@ def _read_series(name: str, series: Any) -> RawColumn:
     if isinstance(dtype, nw.Unknown) and series.null_count() == len(series):
         return RawColumn(name, np.full(len(series), None, dtype=object))
     declared = isinstance(dtype, (nw.Categorical, nw.Enum))
+    order, ordered = _declared_order(series) if declared else (None, False)
     if declared and series.implementation.is_pyarrow():
         # pyarrow's to_numpy replaces nulls of a chunked dictionary by the last dictionary entry.
         native = series.to_native()
-        return RawColumn(name, native.cast(native.type.value_type).to_numpy(), True)
+        values = native.cast(native.type.value_type).to_numpy()
+        return RawColumn(name, values, True, order, ordered)
     if isinstance(dtype, (nw.Decimal, nw.Int128, nw.UInt128)):
         series = series.cast(nw.Float64)
-    return RawColumn(name, series.to_numpy(), declared)
+    return RawColumn(name, series.to_numpy(), declared, order, ordered)
+
+
+def _declared_order(series: Any) -> tuple[tuple[Any, ...] | None, bool]:
+    """Return the categories of a dtype in their order, if it has one, and whether it is ordered.
+
+    Ordered are the categoricals of pandas and the dictionaries of pyarrow that say so. An
+    enumeration of polars lists its categories, but does not tell whether that is an order.
+    """
+    native = series.to_native()
+    if series.implementation.is_pyarrow():
+        if not native.type.ordered or native.num_chunks == 0:
+            return None, False
+        return tuple(native.unify_dictionaries().chunk(0).dictionary.to_pylist()), True
+    if series.implementation.is_pandas_like():
+        ordered = bool(getattr(native.dtype, "ordered", False))
+        return (tuple(native.dtype.categories), True) if ordered else (None, False)
+    categories = getattr(series.dtype, "categories", None)
+    return (None if categories is None else tuple(categories)), False
 
 
 def _as_array(X: Any) -> NDArray[Any]:

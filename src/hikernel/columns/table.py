@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,11 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hikernel.columns.kinds import (
+    UNSEEN,
     Category,
     Kind,
     check_finite,
     find_categories,
     find_kind,
+    order_categories,
     to_booleans,
     to_codes,
     to_numbers,
@@ -45,7 +47,8 @@ class ColumnTable:
     NaN and -1 contribute zero to every term with that variable (see
     :class:`hikernel.bases.Categorical` and :meth:`hikernel.bases.FittedBasis.transform`). So a row
     with an unseen category gets the average effect of that variable. The same holds for a missing
-    value in a column that had no missing values in ``fit``. A column without any value in ``fit``
+    value in a column that had no missing values in ``fit``. In an ordered column an unseen category
+    has no place, and counts as missing. A column without any value in ``fit``
     is NaN in the matrix and counts as constant. It has no indicator, which would be constant too.
 
     Attributes
@@ -64,6 +67,8 @@ class ColumnTable:
         Names of these columns if the table was a frame with string names, otherwise None.
     indicators : tuple of int
         For each indicator column at the end of the matrix, the position of its table column.
+    ordered : tuple of int
+        Positions of the columns whose categories have an order; they are listed in that order.
 
     Examples
     --------
@@ -84,10 +89,11 @@ class ColumnTable:
     n_features_in: int
     feature_names_in: tuple[str, ...] | None
     indicators: tuple[int, ...]
+    ordered: tuple[int, ...] = ()
 
     @classmethod
     def fit_transform(
-        cls, X: Any, *, categorical: Iterable[str | int] | None = None
+        cls, X: Any, *, categorical: Iterable[str | int] | None = None, ordered: Any = None
     ) -> tuple[ColumnTable, FloatArray]:
         """Find the kinds, categories and missing values of a table, and encode it.
 
@@ -101,6 +107,9 @@ class ColumnTable:
         categorical : iterable of str or int, or mask of p booleans, optional
             Names or positions of further columns to treat as categories. Where the names of the
             columns are integers, an integer is a name.
+        ordered : mapping or iterable of columns, optional
+            Columns whose categories have an order, and that order; without one, that of numbers.
+            Ordered dtypes need not be named.
 
         Returns
         -------
@@ -117,13 +126,22 @@ class ColumnTable:
         """
         raw = X if isinstance(X, RawTable) else read_table(X)
         names = [column.name for column in raw.columns]
-        chosen = _check_categorical(categorical, names, raw)
+        orders: dict[int, Any] = {m: None for m, c in enumerate(raw.columns) if c.ordered}
+        orders |= _check_ordered(ordered, names, raw)
+        chosen = _check_categorical(categorical, names, raw) | orders.keys()
         kinds: list[Kind] = []
         categories: list[tuple[Category, ...] | None] = []
         for m, column in enumerate(raw.columns):
             kinds.append("category" if m in chosen else find_kind(column))
-            categories.append(find_categories(column) if kinds[m] == "category" else None)
-        table = cls(tuple(names), tuple(kinds), tuple(categories), len(names), raw.names, ())
+            found = None
+            if kinds[m] == "category":
+                known = m in orders
+                found = order_categories(column, orders[m]) if known else find_categories(column)
+            categories.append(found)
+        in_order = tuple(sorted(orders))
+        table = cls(
+            tuple(names), tuple(kinds), tuple(categories), len(names), raw.names, (), in_order
+        )
         matrix = table._matrix(raw)
         missing = np.isnan(matrix).sum(axis=0)
         indicators = tuple(int(m) for m in np.flatnonzero((missing > 0) & (missing < raw.n_rows)))
@@ -189,7 +207,8 @@ class ColumnTable:
     def _encode(self, m: int, column: RawColumn) -> FloatArray:
         known = self.categories[m]
         if known is not None:
-            return to_codes(column, known)
+            codes = to_codes(column, known)
+            return np.where(codes == UNSEEN, np.nan, codes) if m in self.ordered else codes
         return to_numbers(column) if self.kinds[m] == "number" else to_booleans(column)
 
     def _check_columns(self, raw: RawTable) -> None:
@@ -227,9 +246,11 @@ class TableRows(RowSet):
     labels: tuple[Any, ...] | None = None
 
     @classmethod
-    def read(cls, raw: RawTable, categorical: Iterable[str | int] | None = None) -> TableRows:
+    def read(
+        cls, raw: RawTable, categorical: Iterable[str | int] | None = None, ordered: Any = None
+    ) -> TableRows:
         """Encode all rows of a table."""
-        table, matrix = ColumnTable.fit_transform(raw, categorical=categorical)
+        table, matrix = ColumnTable.fit_transform(raw, categorical=categorical, ordered=ordered)
         return cls(table, matrix, np.arange(len(matrix)), len(matrix), raw.labels)
 
     def __len__(self) -> int:
@@ -310,18 +331,41 @@ def _check_categorical(
     keys = list(categorical)
     if any(isinstance(key, (bool, np.bool_)) for key in keys):
         return _read_mask(keys, len(names))
-    chosen = set()
-    for key in keys:
-        position = column_position(key, names, raw.labels, len(names))
-        if position is None:
-            unnamed = raw.names is None and raw.labels is None
+    return {_position("categorical", key, names, raw) for key in keys}
+
+
+def _check_ordered(ordered: Any, names: list[str], raw: RawTable) -> dict[int, Any]:
+    """Return the order of the columns that the user named as ordered; None where none is given."""
+    if ordered is None:
+        return {}
+    if isinstance(ordered, (str, bytes)) or not isinstance(ordered, Iterable):
+        raise ValueError(
+            "ordered must be a mapping from columns to their categories in order, or a list of "
+            f"columns, got {ordered!r}."
+        )
+    items = dict(ordered) if isinstance(ordered, Mapping) else dict.fromkeys(ordered)
+    for key, order in items.items():
+        if isinstance(order, str) or not isinstance(order, Iterable | None):
             raise ValueError(
-                f"categorical names the column {key!r}, which X does not have; its columns are "
-                f"{known_columns(names, raw.labels, len(names))}"
-                f"{'; X has no column names of its own' if unnamed else ''}."
+                f"ordered[{key!r}] must list its categories in their order, got {order!r}."
             )
-        chosen.add(position)
-    return chosen
+    return {
+        _position("ordered", key, names, raw): None if order is None else list(order)
+        for key, order in items.items()
+    }
+
+
+def _position(what: str, key: Any, names: list[str], raw: RawTable) -> int:
+    """Return the position of a column that a parameter names; raise if there is none."""
+    position = column_position(key, names, raw.labels, len(names))
+    if position is None:
+        unnamed = raw.names is None and raw.labels is None
+        raise ValueError(
+            f"{what} names the column {key!r}, which X does not have; its columns are "
+            f"{known_columns(names, raw.labels, len(names))}"
+            f"{'; X has no column names of its own' if unnamed else ''}."
+        )
+    return position
 
 
 def _read_mask(keys: list[Any], n_columns: int) -> set[int]:

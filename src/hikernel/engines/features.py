@@ -319,3 +319,12 @@ class NodeFeatures:
                 right[:, None, :],
                 out=block.reshape(block.shape[0], left.shape[1], right.shape[1]),
             )
+
+
+def highest_levels(nodes: Sequence[Node]) -> dict[int, int]:
+    """Return the highest level in ``nodes`` of every variable that occurs in them."""
+    highest: dict[int, int] = {}
+    for node in nodes:
+        for m, level in node:
+            highest[m] = max(highest.get(m, 0), level)
+    return highest

@@ -70,16 +70,18 @@ class Explanations(BaseEstimator):
     @property
     def _repr_html_(self) -> Callable[[], str]:
         """Function that returns the HTML for notebooks; none if scikit-learn shows text there."""
-        show: Callable[[], str] = super()._repr_html_  # type: ignore[misc]
-        return self._model_text().html if self._is_fitted() else show
+        if get_config()["display"] != "diagram":
+            raise AttributeError("_repr_html_ is not defined where scikit-learn displays text.")
+        return lambda: self._repr_mimebundle_()["text/html"]
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         """Return what notebooks show: a fitted model in about ten lines."""
         if not self._is_fitted():
             return super()._repr_mimebundle_(**kwargs)
-        shown = {"text/plain": str(self)}
+        text = self._model_text()
+        shown = {"text/plain": text.text()}
         if get_config()["display"] == "diagram":
-            shown["text/html"] = self._model_text().html()
+            shown["text/html"] = text.html()
         return shown
 
     def _is_fitted(self) -> bool:

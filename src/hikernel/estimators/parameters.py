@@ -32,6 +32,7 @@ T = TypeVar("T")
 OF_COLUMNS = (
     "basis",
     "categorical",
+    "ordered",
     "degree",
     "max_order",
     "weight_base",
@@ -49,6 +50,7 @@ class ModelParameters:
     graph: Any = None
     basis: Any = "auto"
     categorical: Any = None
+    ordered: Any = None
     degree: int = 4
     max_order: int | None = None
     weight_base: float | Literal["auto"] = "auto"
@@ -69,6 +71,7 @@ class ModelOptions(TypedDict, total=False):
     graph: Any
     basis: Any
     categorical: Any
+    ordered: Any
     degree: int
     max_order: int | None
     weight_base: float | Literal["auto"]
@@ -141,7 +144,7 @@ DESCRIPTIONS: dict[str, str] = {
     as a second branch of levels, for functions that jump; the cross-validated estimators try them
     with "auto" too, and keep them where they pay (not with a mapping, be it empty). Other names are
     "polynomial", "hermite", "gaussian", "kernel_pca", "anova", "spline", "steps" and
-    "categorical" (one block of centred indicators).
+    "categorical" (centred indicators; more than 32 from frequent to rare).
     Also possible are an object from :mod:`hikernel.bases`, and a mapping from column names or
     positions to names or objects. Unless a mapping names them, columns of categories get
     "categorical", and booleans and indicators of missing values get one bounded level. ``bases_``
@@ -151,7 +154,14 @@ DESCRIPTIONS: dict[str, str] = {
     term depends on every variable.""",
     "categorical": """list of str or int, optional
     Names or positions of numeric columns to treat as categories, or a boolean mask with one entry
-    per column. Text and the category types of pandas and polars are always categories.""",
+    per column. Text and the category types of pandas and polars are always categories. Where the
+    names of a pandas frame are integers, an integer is a name; tuples name columns of a
+    MultiIndex. Both hold for ``basis``, too.""",
+    "ordered": """mapping or list of columns, optional
+    Columns whose categories have an order, with all categories from the lowest to the highest:
+    ``{"quality": ["low", "fair", "good"]}``. In a list of columns, each has the order of its
+    numbers, or of its enumeration (polars). Ordered categoricals of pandas need not be named. An
+    ordered column has steps in its order beside the indicators of its categories.""",
     "degree": """int
     Highest level of a variable, for bases given by name that have a degree.""",
     "max_order": """int, optional

@@ -68,11 +68,10 @@ _CHOICE_TYPES: dict[str, Any] = {
 
 _SCALARS: tuple[type, ...] = (str, int, float, np.generic, type(None))
 _KINDS: dict[str, tuple[type, ...]] = {"loss": (str, Loss), "basis": (str, Basis)}
-_MAPPINGS = ("basis", "class_weight")
-_LISTS = ("alphas", "categorical")
+_MAPPINGS = ("basis", "class_weight", "ordered")
+_LISTS = ("alphas", "categorical", "ordered")
 _FOR_FITS_ALONE = (*_LISTS, "cv", "scoring")
 """Parameters that a file may leave out, because a fitted model no longer needs them."""
-
 _NEVER_KEPT = "graph"
 """Parameter that is never in a file: models with a graph of their own cannot be saved."""
 
@@ -237,10 +236,6 @@ def estimator_from_state(kind: str, state: object) -> Any:
     state : dict
         As :func:`estimator_state` returns it.
 
-    Returns
-    -------
-    HKLRegressor, HKLClassifier, HKLRegressorCV or HKLClassifierCV
-
     Raises ContentError if ``state`` is not the state of such an estimator.
     """
     cls = ESTIMATORS.get(kind)
@@ -361,20 +356,22 @@ def _check_params(cls: type[Any], params: Mapping[str, Any]) -> None:
 
 
 def _can_be_kept(name: str, value: object) -> bool:
-    parts = [value]
+    parts: list[Any] = [value]
     if isinstance(value, Mapping) and name in _MAPPINGS:
         parts = list(value.values())
-    elif isinstance(value, (list, tuple)) and name in _LISTS:  # a tuple names a column
-        parts = [part for item in value for part in (item if isinstance(item, tuple) else [item])]
+    for kinds in ((list, tuple), (tuple,)) if name in _LISTS else ():  # a tuple names a column
+        parts = [one for part in parts for one in (part if isinstance(part, kinds) else [part])]
     return all(isinstance(part, _KINDS.get(name, _SCALARS)) for part in parts)
 
 
 def _as_list(value: Any) -> Any:
     """Return an array, an index or a set as a list; anything else as it is."""
-    if isinstance(value, (str, bytes, list, tuple, Mapping, Iterator)):
-        return value
+    if isinstance(value, Mapping):
+        return {key: _as_list(item) for key, item in value.items()}
     if hasattr(value, "tolist"):
         return value.tolist()
+    if isinstance(value, (str, bytes, list, tuple, Iterator)):
+        return value
     if isinstance(value, (set, frozenset)):
         return sorted(value, key=str)  # so that equal models give equal files
     return list(value) if isinstance(value, Iterable) else value

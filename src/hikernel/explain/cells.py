@@ -7,6 +7,7 @@ Here are the values of a level in the cells, and what texts call a cell.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -64,7 +65,7 @@ def axis_of(design: ColumnDesign, variable: int, level: int) -> Axis | None:
     if design.table.kinds[variable] == "boolean":
         return Axis(variable, "boolean")
     branch, _ = basis.branch(level)
-    if isinstance(branch, FittedCategorical):
+    if isinstance(branch, FittedCategorical) or design.table.categories[variable] is not None:
         return Axis(variable, "category")
     return Axis(variable, "steps") if isinstance(branch, FittedSteps) else None
 
@@ -75,10 +76,10 @@ def level_in_cells(design: ColumnDesign, axis: Axis, level: int) -> FloatArray:
     if axis.kind == "boolean":
         return basis.transform(_FALSE_TRUE)[level]
     branch, own = basis.branch(level)
-    if isinstance(branch, FittedSteps):
-        return branch.level_heights(own)
-    assert isinstance(branch, FittedCategorical)
-    return branch.transform(branch.codes)[own]
+    if axis.kind == "category":
+        return branch.transform(_codes(design, axis.variable))[own]
+    assert isinstance(branch, FittedSteps)
+    return branch.level_heights(own)
 
 
 def named_cells(
@@ -110,7 +111,7 @@ def named_cells(
         return _pieces([written(cut) for cut in cuts], name), values[ends]
     labels = ["False", "True"]
     if axis.kind == "category":
-        codes = _category_branch(design.bases[m]).codes
+        codes = _codes(design, m)
         known = design.table.categories[m]
         # Without categories it is a column of numbers that was given the basis of categories.
         labels = [written(code) if known is None else quoted(known[int(code)]) for code in codes]
@@ -127,18 +128,22 @@ def quoted(value: object) -> str:
 
 
 def shown_names(names: Sequence[str]) -> list[str]:
-    """Return the names of columns as a formula shows them: in quotes if they read like numbers.
+    """Return the names of columns as a formula shows them.
 
-    >>> shown_names(["age", "7", "1e3", "age^2"])
-    ['age', "'7'", "'1e3'", "'age^2'"]
+    They are in quotes if they could be read as a number, a function, or more than a name.
+
+    >>> shown_names(["age", "dose (mg)", "7", "z(age)", "a, b", "age^2"])
+    ['age', 'dose (mg)', "'7'", "'z(age)'", "'a, b'", "'age^2'"]
     """
     return [
-        repr(name) if shown == name and _is_number(name) else shown
+        repr(name) if shown == name and _reads_like_more(name) else shown
         for name, shown in zip(names, unambiguous(names), strict=True)
     ]
 
 
-def _is_number(name: str) -> bool:
+def _reads_like_more(name: str) -> bool:
+    if any(mark in name for mark in (", ", ": ", " = ")) or re.fullmatch(r"[a-z]\d*\(.*\)", name):
+        return True
     try:
         float(name)
     except ValueError:
@@ -175,7 +180,9 @@ def step_branch(basis: FittedBasis) -> FittedSteps:
     raise ValueError("The basis has no steps.")
 
 
-def _category_branch(basis: FittedBasis) -> FittedCategorical:
-    branch, _ = basis.branch(1)
-    assert isinstance(branch, FittedCategorical)
-    return branch
+def _codes(design: ColumnDesign, m: int) -> FloatArray:
+    """Return the codes of the categories of a column that were seen in ``fit``."""
+    branch, _ = design.bases[m].branch(1)
+    if isinstance(branch, FittedCategorical):
+        return branch.codes
+    return np.arange(float(len(design.table.categories[m] or ())))  # steps alone

@@ -126,7 +126,7 @@ def term_effects(model: TermModel, design: Design, rows: Any) -> FloatArray:
 
 
 def effect_values(model: TermModel, design: Design, rows: Any) -> tuple[FloatArray, FloatArray]:
-    """Return the values of the effects at rows, in the order of `effect_groups`, and the intercept.
+    """Return the intercept and the values of the effects, in the order of `effect_groups`, at rows.
 
     Parameters
     ----------

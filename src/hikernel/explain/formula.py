@@ -25,6 +25,9 @@ __all__ = ["EffectTerms", "Factors", "FormulaTerms", "formula", "formula_terms"]
 Factors = tuple[PowerFactor | LevelFactor, ...]
 """Factors of a product, by increasing variable; the empty product is the constant."""
 
+_MOST_CELLS = 10**6
+"""Number of cells above which a term is no table."""
+
 
 @dataclass(frozen=True)
 class EffectTerms:
@@ -45,7 +48,7 @@ class EffectTerms:
         of shape (k,). A factor is a power t(x)^i, with t the standardised variable, or a one-column
         level that is not expanded into powers. The empty product is the constant.
     rest : dict of Node to ndarray of shape (r_v, k)
-        Coefficients of the terms with several feature columns that have no cells.
+        Coefficients of the terms with several feature columns that have no cells, or too many.
     """
 
     name: str
@@ -202,14 +205,18 @@ def _effect(
         pairs = sorted([*node, *(pair for pair in bumps if pair[0] not in present)])
         axes = [axis_of(design, m, level) for m, level in pairs]
         widths = [design.bases[m].widths[level] for m, level in pairs]
-        if any(axis is None and width > 1 for axis, width in zip(axes, widths, strict=True)):
+        values = [
+            None if axis is None else level_in_cells(design, axis, level)
+            for axis, (_, level) in zip(axes, pairs, strict=True)
+        ]
+        wide = any(axis is None and width > 1 for axis, width in zip(axes, widths, strict=True))
+        if wide or math.prod(len(v) for v in values if v is not None) > _MOST_CELLS:
             rest[node] = block
             continue
         tensor = block.reshape(*widths, -1)
-        for i, (axis, (_, level)) in enumerate(zip(axes, pairs, strict=True)):
-            if axis is not None:
-                values = level_in_cells(design, axis, level)
-                tensor = np.moveaxis(np.tensordot(values, tensor, (1, i)), 0, i)
+        for i, at_cells in enumerate(values):
+            if at_cells is not None:
+                tensor = np.moveaxis(np.tensordot(at_cells, tensor, (1, i)), 0, i)
         tensor = np.squeeze(tensor, axis=tuple(i for i, axis in enumerate(axes) if axis is None))
         sums = tables.setdefault(tuple(axis for axis in axes if axis is not None), {})
         numbers = [pair for pair, axis in zip(pairs, axes, strict=True) if axis is None]

@@ -34,6 +34,8 @@ _SHARES = 12
 """Room for the shares at the right of a sum."""
 _ROUNDING = 1e-12
 """Constants below this part of the largest coefficient of an effect are rounding errors."""
+_MOST_NUMBERS = 10_000
+"""Largest number of numbers in a table."""
 _CURVE_POINTS = 201
 """Number of points at which a curve that is no polynomial is evaluated."""
 
@@ -272,6 +274,8 @@ class _Writer:
         products = _in_order(sums)
         values = np.stack([sums[product][..., 0] for product in products], axis=-1)
         labels, values = self._all_cells(axes, values)
+        if values.size > _MOST_NUMBERS:
+            return [f"    {_too_many(values.size)}"]
         if len(axes) == 2 and not any(map(without_bumps, products)):
             grid = np.sum(values, axis=-1)
             first, second = axes
@@ -335,6 +339,11 @@ class _Writer:
             products = _in_order(sums)
             values = np.stack([sums[product] for product in products], axis=-2)
             labels, values = self._all_cells(axes, values, conditions=True)
+            if values.size > _MOST_NUMBERS:
+                names = self._names(effect)
+                rows.append((f"t[k]({names})", ["1"] * len(outputs)))
+                self.blocks += [f"  t[k]({names})", f"    {_too_many(values.size)}"]
+                continue
             for index, cell in zip(
                 np.ndindex(values.shape[:-2]), itertools.product(*labels), strict=True
             ):
@@ -350,6 +359,10 @@ class _Writer:
             for k, suffix in enumerate(shown):
                 self.blocks += [f"  h[{suffix}]({names})", *self._rest(effect, k)]
         return rows
+
+
+def _too_many(count: int) -> str:
+    return f"a table of {count:,} numbers, not written out; effects(X) has the values"
 
 
 def _folded(line: str) -> list[str]:

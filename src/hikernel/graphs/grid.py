@@ -93,7 +93,8 @@ def unambiguous(names: Sequence[str], reserved: Collection[str] = ("intercept",)
     """Return the names of columns, in quotes if they could be mistaken for something else.
 
     A name is quoted if it is a reserved word, looks like a product (" * "), a step (" > ") or a
-    power of another column, starts with a quote, or has characters that cannot be printed.
+    power of another column, starts with a quote, or cannot be seen as it is: if it is empty, has
+    spaces at its ends, or characters that cannot be printed.
 
     >>> unambiguous(["age", "age^2", "cost^2", "intercept"])
     ['age', "'age^2'", 'cost^2', "'intercept'"]
@@ -107,7 +108,7 @@ def unambiguous(names: Sequence[str], reserved: Collection[str] = ("intercept",)
             or " * " in f" {name} "
             or " > " in name
             or name[:1] in ("'", '"')
-            or not name.isprintable()
+            or not (name and name.isprintable() and name == name.strip())
             or (power is not None and power[1] in known)
         )
 

@@ -81,6 +81,8 @@ def check_columns(columns: ColumnTable) -> None:
             raise ContentError("its categories are not those of its columns of categories")
         if categories is not None and len(set(categories)) != len(categories):
             raise ContentError("a category is there twice")
+    if any(not 0 <= m < n_features or columns.categories[m] is None for m in columns.ordered):
+        raise ContentError("it has an order for columns without categories")
     if not all(0 <= m < n_features for m in columns.indicators):
         raise ContentError("its missing values are marked for columns that it does not have")
 
