@@ -147,7 +147,9 @@ HK.evaluate = (() => {
   }
 
   // One number per output for each term; terms with a missing variable are zero.
-  function termValues(fn, row) {
+  function termValues(fn, given) {
+    // A category that is not known has no place in an order, and counts as missing.
+    const row = given.map((x, i) => (x === -1 && fn.inputs[i].ordered ? null : x));
     const known = fn.variables.map((variable) => variableLevels(variable, row));
     return fn.terms.map((term) => {
       const factors = term.factors.map(([variable, level]) => known[variable][level]);
