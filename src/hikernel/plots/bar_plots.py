@@ -18,6 +18,7 @@ from hikernel.plots.canvas import (
     sign_colours,
 )
 from hikernel.plots.lettering import (
+    clean,
     label_axes,
     legend_above,
     legend_columns,
@@ -46,8 +47,8 @@ def draw_bars(
     names: Sequence[object] | None,
     *,
     shares: NDArray[np.float64],
-    xlabel: str = "",
-    ylabel: object = "",
+    xlabel: str | None = None,
+    ylabel: object = None,
 ) -> None:
     """Draw the effect of categories: a bar each, or a dot for each of several outputs.
 
@@ -66,7 +67,7 @@ def draw_bars(
         Names of the outputs; None if a legend elsewhere has them.
     shares : ndarray of shape (n,)
         Shares of the rows, all zero if they are not known.
-    xlabel, ylabel : str, object
+    xlabel, ylabel : str, object, optional
         Labels of the axes.
     """
     size = font_size(0.85)
@@ -101,7 +102,7 @@ def draw_bars(
     ax.tick_params(axis="y", length=0)
     write_ticks(ax, "y", list(places), [labels[i] for i in order], points=0.45 * width, size=size)
     more = f" ({len(order)} of {len(labels)})" if len(order) < len(labels) else ""
-    label_axes(ax, xlabel, f"{ylabel}{more}")
+    label_axes(ax, xlabel, None if ylabel is None else clean(ylabel) + more)
 
 
 def _row_shares(

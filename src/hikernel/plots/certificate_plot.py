@@ -9,8 +9,18 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from hikernel.checks import check_choice
-from hikernel.plots.canvas import BLUE, FAINT, INK, MUTED, VERMILLION, axes_or_new, bare, font_size
-from hikernel.plots.lettering import label_axes, legend_above, percent, room_above
+from hikernel.plots.canvas import (
+    BLUE,
+    FAINT,
+    INK,
+    MUTED,
+    VERMILLION,
+    axes_or_new,
+    bare,
+    font_size,
+    room,
+)
+from hikernel.plots.lettering import label_axes, legend_above, percent, room_above, text_width
 from hikernel.plots.lookup import Summary, as_summary, floats
 
 if TYPE_CHECKING:
@@ -30,7 +40,7 @@ _LEAST: Final = 1e-2
 """A gap of zero is drawn at this share of the tolerance, as a logarithmic axis has no zero."""
 
 
-def plot_certificate(model: object, *, what: str = "auto", ax: Axes | None = None) -> Axes:
+def plot_certificate(model: object, ax: Axes | None = None, *, what: str = "auto") -> Axes:
     """Draw how the search went: the proven gap, or objective and bound, against work.
 
     Work is the number of kernels that were looked at where that grew from step to step, and else
@@ -40,12 +50,12 @@ def plot_certificate(model: object, *, what: str = "auto", ax: Axes | None = Non
     ----------
     model : fitted estimator or dict
         The model, or what its ``summary()`` returned.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure by default.
     what : {"auto", "gap", "objective"}, default="auto"
         "gap": the relative gap on a logarithmic axis, with a line at the tolerance. "objective":
         the objective, and the bound below it, which proves the model optimal if it reaches the
         band of the tolerance. "auto": the gap if it was computed at three steps or more.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure by default.
 
     Returns
     -------
@@ -64,7 +74,7 @@ def plot_certificate(model: object, *, what: str = "auto", ax: Axes | None = Non
     search: Sequence[Mapping[str, Any]] = summary.get("search") or []
     if not search:
         raise ValueError(
-            "This model has no record of its search: its file does not keep one; "
+            "This model has no record of its search; "
             "draw it from the model that fit returned, or from the summary of that."
         )
     if what == "gap" and all(step["gap"] is None for step in search):
@@ -75,6 +85,8 @@ def plot_certificate(model: object, *, what: str = "auto", ax: Axes | None = Non
     known = sum(step["gap"] is not None for step in search)
     gap = what == "gap" or (what == "auto" and known >= _ENOUGH)
     ax = axes_or_new(ax, 6.4, 3.6)
+    from matplotlib.ticker import MaxNLocator
+
     key = _work(search)
     work = floats([step[key] for step in search])
     bare(ax)
@@ -82,6 +94,7 @@ def plot_certificate(model: object, *, what: str = "auto", ax: Axes | None = Non
         _draw_gap(ax, summary, work, floats([step["gap"] for step in search]))
     else:
         _draw_objective(ax, summary, search, work)
+    ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
     label_axes(ax, _WORK[key], "relative gap" if gap else "objective")
     return ax
 
@@ -111,16 +124,7 @@ def _draw_gap(
         handles.append(ax.axhline(tol, color=VERMILLION, linewidth=1.2, linestyle=(0, (4, 3))))
         names.append(f"tolerance ({percent(tol)})")
     last = np.flatnonzero(np.isfinite(gaps))[-1]
-    ax.annotate(
-        f"{100.0 * gaps[last]:.2g} %",
-        (work[last], heights[last]),
-        xytext=(-7, -1),
-        textcoords="offset points",
-        ha="right",
-        va="top",
-        fontsize=font_size(0.85),
-        color=INK,
-    )
+    _at_the_end(ax, f"{100.0 * gaps[last]:.2g} %", work[last], heights[last])
     room_above(ax, names)
     legend_above(ax, handles, names)
 
@@ -145,16 +149,8 @@ def _draw_objective(
         ax.vlines(work[last], bound[last], objective[last], color=MUTED, linewidth=1.0, zorder=2)
         gap = search[int(last)]["gap"]
         if gap is not None:
-            ax.annotate(
-                f"gap {100.0 * gap:.2g} %",
-                (work[last], objective[last]),
-                xytext=(0, 6),
-                textcoords="offset points",
-                ha="right",
-                va="bottom",
-                fontsize=font_size(0.85),
-                color=INK,
-            )
+            middle = 0.5 * (bound[last] + objective[last])
+            _at_the_end(ax, f"gap {100.0 * gap:.2g} %", work[last], middle)
     tol = (summary.get("certificate") or {}).get("tol")
     if tol and np.isfinite(objective[-1]):
         top = float(objective[-1])
@@ -162,3 +158,20 @@ def _draw_objective(
         names.append(f"tolerance ({percent(tol)})")
     room_above(ax, names)
     legend_above(ax, handles, names)
+
+
+def _at_the_end(ax: Axes, text: str, x: float, y: float) -> None:
+    """Write a text at the right of the last point, and make room for it."""
+    size = font_size(0.85)
+    ax.annotate(
+        text,
+        (x, y),
+        xytext=(7, 0),
+        textcoords="offset points",
+        va="center",
+        fontsize=size,
+        color=INK,
+    )
+    low, high = ax.get_xlim()
+    share = min(0.5, (text_width(text, size) + 10.0) / room(ax)[0])
+    ax.set_xlim(low, x + (x - low or high - low) * share / (1.0 - share))

@@ -159,7 +159,7 @@ def _draw_panels(
         first = number == 0
         title(
             ax,
-            view.effect["name"] if first else "",
+            view.effect["name"] if first else None,
             tail=f"  ({percent(view.effect['share'])})" if first else "",
             below=output_name(summary, groups[i][0]) if len(groups) > 1 else "",
             kept=view.kept(j),
@@ -188,7 +188,7 @@ def draw_effect(
     *,
     scale: Any = None,
     bar: bool = True,
-    words: str | None = None,
+    labelled: bool = True,
     named: bool = True,
 ) -> Any:
     """Draw one panel of an effect.
@@ -207,8 +207,8 @@ def draw_effect(
         What panels share: the range of curves, or the reach of colours.
     bar : bool, default=True
         Whether surfaces and tiles get a colour bar.
-    words : str, optional
-        Label of the axis with the effect, or of the colour bar.
+    labelled : bool, default=True
+        Whether the axis with the effect, or the colour bar, has a label.
     named : bool, default=True
         Whether outputs have names in the panel; False if a legend elsewhere has them.
 
@@ -220,7 +220,7 @@ def draw_effect(
     values = view.slice(outputs, which)
     first, *others = view.axes
     known = [column_of(summary, axis["variable"]) for axis in view.axes[:2]]
-    words = effect_words(summary, outputs) if words is None else words
+    words = effect_words(summary, outputs) if labelled else None
     names = [summary["outputs"][k] for k in outputs] if named else None
     if not others and view.numbers == [True]:
         draw_curves(
@@ -365,6 +365,6 @@ def panel(
         words = output_name(summary, outputs[0])
     sizes = [np.nanmax(np.abs(view.slice(outputs, j))) for j in range(view.slices)]
     which = int(np.argmax(sizes))
-    draw_effect(ax, summary, view, outputs, which, words="", named=named)
+    draw_effect(ax, summary, view, outputs, which, labelled=False, named=named)
     tail = f"  ({percent(effect['share'])})"
     title(ax, effect["name"], tail=tail, below=words, kept=view.kept(which), scale=0.95)

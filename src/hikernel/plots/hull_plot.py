@@ -9,6 +9,7 @@ import numpy as np
 
 from hikernel.checks import check_integer
 from hikernel.plots.canvas import (
+    BLUE,
     FAINT,
     INK,
     MUTED,
@@ -31,11 +32,14 @@ Node = Mapping[str, Any]
 
 _SWEEPS: Final = 6
 _NAME_POINTS: Final = 130.0
+_LEAD: Final = {"arrowstyle": "-", "color": MUTED, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 2}
 _FEW: Final = 40
 """Idle terms have names only in hulls of at most this many terms."""
+_NAMED: Final = 36
+"""In larger hulls so many terms have names, those with the largest shares."""
 
 
-def plot_hull(model: object, *, max_nodes: int = 200, ax: Axes | None = None) -> Axes:
+def plot_hull(model: object, ax: Axes | None = None, *, max_nodes: int = 200) -> Axes:
     """Draw the hull that the convex problem selected, as a diagram.
 
     The root is on top, and every term is in a row below its parents, to which lines lead. Active
@@ -47,11 +51,11 @@ def plot_hull(model: object, *, max_nodes: int = 200, ax: Axes | None = None) ->
     ----------
     model : fitted estimator or dict
         The model, or what its ``summary()`` returned.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure by default.
     max_nodes : int, default=200
         Largest number of terms to draw. Of a larger hull, the terms with the largest shares are
         drawn with their ancestors, and a line of text says how many are left out.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure by default.
 
     Returns
     -------
@@ -77,7 +81,8 @@ def plot_hull(model: object, *, max_nodes: int = 200, ax: Axes | None = None) ->
     ax = axes_or_new(ax, min(14.0, max(6.4, 0.75 * widest)), min(12.0, 1.4 + 1.25 * len(rows)))
     x = _places(nodes, rows)
     y = -np.asarray(depths, dtype=float)
-    names = _row_names(nodes, rows)
+    columns = bool(summary["data"].get("has_columns", True))
+    names = _row_names(nodes, rows, "degree" if columns else "depth")
     size = font_size(0.78)
     margin = max((text_width(name, size) for name in names), default=0.0) / room(ax)[0]
     left = -0.05 - margin / (1.0 - min(margin, 0.4))
@@ -86,7 +91,7 @@ def plot_hull(model: object, *, max_nodes: int = 200, ax: Axes | None = None) ->
     for depth, name in enumerate(names):
         ax.text(left, -depth, name, fontsize=size, color=MUTED, va="center")
     _draw_edges(ax, nodes, x, y)
-    _legend(ax, nodes, len(whole) - len(nodes))
+    _legend(ax, nodes, len(whole) - len(nodes), columns)
     radii = _draw_nodes(ax, nodes, x, y, widest)
     _write_names(ax, nodes, rows, x, radii)
     return ax
@@ -189,12 +194,12 @@ def _draw_nodes(
     return radii
 
 
-def _row_names(nodes: Sequence[Node], rows: Sequence[Sequence[int]]) -> list[str]:
-    """Return the degree of each row where all its terms have the same."""
+def _row_names(nodes: Sequence[Node], rows: Sequence[Sequence[int]], word: str) -> list[str]:
+    """Return the degree of each row where all its terms have the same; the first has no name."""
     found = [{nodes[i]["degree"] for i in row} for row in rows]
     known = [len(degrees) == 1 and None not in degrees for degrees in found]
     return [
-        f"degree {degrees.pop()}" if depth and one else ""
+        f"{word} {degrees.pop()}" if depth and one else ""
         for depth, (degrees, one) in enumerate(zip(found, known, strict=True))
     ]
 
@@ -214,14 +219,14 @@ def _write_names(
     scale = width / (end - start)
     bottom, top = ax.get_ylim()
     row_height = height / (top - bottom)
+    large = len(nodes) > _FEW
+    ranked = sorted(range(len(nodes)), key=lambda i: (-(nodes[i]["share"] or 0.0), i))
+    named = [i for i in ranked if nodes[i]["active"]][:_NAMED] if large else ranked
     for depth, row in enumerate(rows):
         below = max(float(radii[i]) for i in row) + 2.0
         levels = max(1, min(4, int((row_height - 2.0 * below) / line)))
         taken: list[list[tuple[float, float]]] = [[] for _ in range(levels)]
-        ranked = sorted(row, key=lambda i: (-(nodes[i]["share"] or 0.0), i))
-        for i in ranked:
-            if not nodes[i]["active"] and len(nodes) > _FEW:
-                continue
+        for i in (i for i in named if i in row):
             text = fit(nodes[i]["term"], _NAME_POINTS, size)
             half = 0.5 * text_width(text, size) + 3.0
             place = (x[i] - start) * scale
@@ -244,6 +249,7 @@ def _write_names(
                 fontsize=size,
                 color=INK if nodes[i]["active"] else MUTED,
                 zorder=4,
+                arrowprops=_LEAD if free[0] else None,
                 bbox={
                     "boxstyle": "square,pad=0.05",
                     "facecolor": "white",
@@ -254,7 +260,8 @@ def _write_names(
             )
 
 
-def _legend(ax: Axes, nodes: Sequence[Node], left_out: int) -> None:
+def _legend(ax: Axes, nodes: Sequence[Node], left_out: int, columns: bool) -> None:
+    """Say what the colours mean, if there are variables to count, and what is not drawn."""
     from matplotlib.lines import Line2D
 
     def dot(colour: str, edge: str) -> Line2D:
@@ -263,7 +270,10 @@ def _legend(ax: Axes, nodes: Sequence[Node], left_out: int) -> None:
         )
 
     present = {order_colour(node["order"]) for node in nodes if node["active"]}
-    pairs = [(dot(colour, colour), words) for colour, words in ORDERS if colour in present]
+    if columns:
+        pairs = [(dot(colour, colour), words) for colour, words in ORDERS if colour in present]
+    else:
+        pairs = [(dot(BLUE, BLUE), "active")]
     if not all(node["active"] for node in nodes):
         pairs.append((dot("white", MUTED), "idle"))
     if left_out:

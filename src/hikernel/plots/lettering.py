@@ -37,14 +37,14 @@ __all__ = [
 
 PLAIN: Final[dict[str, Any]] = {"parse_math": False, "usetex": False}
 """Arguments of every text that holds a name: a dollar sign is a dollar sign."""
-_LONGEST: Final = 400
+_LONGEST: Final = 4000
 _ELLIPSIS: Final = "…"
 _TIMES: Final = " * "
 
 
 def clean(name: object) -> str:
     """Return a name as one line without control characters; a pair of quotes if it is empty."""
-    text = "".join(map(_printable, str(name)[: 4 * _LONGEST]))
+    text = "".join(map(_printable, str(name)[: 2 * _LONGEST]))
     text = " ".join(text.split())
     if len(text) > _LONGEST:
         text = text[: _LONGEST // 2] + _ELLIPSIS + text[-_LONGEST // 2 :]
@@ -84,8 +84,10 @@ def fit(name: object, points: float, size: float) -> str:
     factors = text.split(_TIMES)
     if len(factors) > 1:
         between = (len(factors) - 1) * text_width(_TIMES, size)
-        shares = _fair([text_width(factor, size) for factor in factors], points - between)
-        if min(shares) >= 2.5 * size:
+        widths = [text_width(factor, size) for factor in factors]
+        shares = _fair(widths, points - between)
+        cut = [share for share, width in zip(shares, widths, strict=True) if share < width]
+        if min(cut) >= 2.5 * size:
             parts = zip(factors, shares, strict=True)
             return _TIMES.join(_cut(factor, share, size) for factor, share in parts)
     return _cut(text, points, size)
@@ -155,7 +157,7 @@ def title(
         Below the title.
     name, tail : object, str
         The first line, or two lines for a long product; the name is cut where there is no room,
-        its tail never. An empty name takes no line.
+        its tail never. None takes no line.
     below : str, default=""
         The start of the next line.
     kept : sequence of (name, value), optional
@@ -168,7 +170,7 @@ def title(
     size = font_size(scale)
     points = 1.1 * room(ax)[0]  # there is always something between two panels
     line = _second_line(below, kept, points, size)
-    head = _headline(clean(name), tail, max(above, 1) * points, size) if name != "" else ""
+    head = _headline(clean(name), tail, max(above, 1) * points, size) if name is not None else ""
     if above and head:
         style: dict[str, Any] = {"fontsize": size, "color": INK, **PLAIN}
         place: dict[str, Any] = {
@@ -210,14 +212,14 @@ def _headline(name: str, tail: str, points: float, size: float) -> str:
     return f"{front} *\n{back}{tail}"
 
 
-def label_axes(ax: Axes, xlabel: object = "", ylabel: object = "", *, note: str = "") -> None:
-    """Write labels at the axes, unless they are empty; a note at the end of x is not cut."""
+def label_axes(ax: Axes, xlabel: object = None, ylabel: object = None, *, note: str = "") -> None:
+    """Write labels at the axes, unless they are None; a note at the end of x is not cut."""
     size = font_size(0.85)
     width, height = room(ax)
-    if xlabel != "":
+    if xlabel is not None:
         text = fit(xlabel, width - text_width(note, size), size) + note
         ax.set_xlabel(text, fontsize=size, color=INK, **PLAIN)
-    if ylabel != "":
+    if ylabel is not None:
         ax.set_ylabel(fit(ylabel, height, size), fontsize=size, color=INK, **PLAIN)
 
 
@@ -226,7 +228,8 @@ def legend_columns(names: Sequence[object], width: float, size: float) -> int:
     widths = [text_width(fit(name, 0.45 * width, size), size) + 3.2 * size for name in names]
     for columns in range(len(names), 1, -1):
         rows = -(-len(names) // columns)  # a legend is filled column by column
-        if sum(max(widths[k : k + rows]) for k in range(0, len(names), rows)) <= width:
+        taken = sum(max(widths[k : k + rows]) for k in range(0, len(names), rows))
+        if taken <= 0.82 * width:  # the layout may still narrow the axes
             return columns
     return 1
 

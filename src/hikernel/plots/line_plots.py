@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["draw_curves", "ticks_up_to"]
 
+_SPIKE: Final = 5.0
+"""Bins of the density are drawn up to this many times the median of those with rows."""
 _STRIP: Final = 0.16
 """Height of the density of the rows, as a share of the axes."""
 
@@ -33,8 +35,8 @@ def draw_curves(
     column: Mapping[str, Any] | None,
     weights: NDArray[np.float64] | None = None,
     limits: tuple[float, float] | None = None,
-    xlabel: object = "",
-    ylabel: str = "",
+    xlabel: object = None,
+    ylabel: str | None = None,
 ) -> None:
     """Draw curves over one number, with the density of the rows below them.
 
@@ -55,7 +57,7 @@ def draw_curves(
         Share of the rows of each curve: which are the largest is a matter of both.
     limits : (low, high), optional
         Range of the values, where panels share one.
-    xlabel, ylabel : object, str
+    xlabel, ylabel : object, str, optional
         Labels of the axes.
     """
     x = np.asarray(points, dtype=float)
@@ -92,9 +94,11 @@ def _density(ax: Axes, column: Mapping[str, Any] | None) -> None:
     edges, density = found
     limits = ax.get_xlim(), ax.get_ylim()
     seen = (edges[1:] > limits[0][0]) & (edges[:-1] < limits[0][1])
-    top = float(density[seen].max()) if seen.any() and density[seen].max() > 0 else 1.0
+    some = density[seen & (density > 0)]
+    # A spike, such as a column that is mostly zero, is cut off rather than flatten the rest.
+    top = min(float(some.max()), _SPIKE * float(np.median(some))) if some.size else 1.0
     ax.stairs(
-        np.where(seen, _STRIP * density / top, 0.0),
+        np.where(seen, _STRIP * np.minimum(density / top, 1.0), 0.0),
         np.clip(edges, *limits[0]),
         fill=True,
         color=FAINT,
@@ -126,7 +130,7 @@ def _named_lines(
     shown = sorted(ranked[:most])
     for i in ranked[most:]:
         ax.plot(x, lines[i], color=FAINT, linewidth=0.9, zorder=2)
-    texts = [fit(names[i], 0.3 * width, size) for i in shown]
+    texts = [fit(names[i], 0.36 * width, size) for i in shown]
     rest = len(lines) - len(shown)
     more = [f"+ {rest} more"] if rest else []
     lead = 14.0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
 
 from hikernel.plots.canvas import INK, MUTED, font_size, new_figure
 from hikernel.plots.certificate_plot import plot_certificate
@@ -10,7 +11,7 @@ from hikernel.plots.effect_plots import class_legend, drawable, panel, shares_le
 from hikernel.plots.hull_plot import plot_hull
 from hikernel.plots.importance_plot import plot_importance
 from hikernel.plots.lettering import PLAIN, clean, fit, wrap
-from hikernel.plots.lookup import Summary, as_summary, find_outputs
+from hikernel.plots.lookup import Summary, as_summary, effect_words, find_outputs
 from hikernel.plots.path_plot import plot_path
 
 if TYPE_CHECKING:
@@ -56,11 +57,11 @@ def overview(model: object) -> Figure:
     shared = bool(effects) and shares_legend(outputs)
     proof = _proof(summary)
     middle = 6.0 if below or down == 2 else 3.2
-    heights = [0.6, middle, 0.05 + 0.2 * (proof.count("\n") + 1 if proof else 0)]
+    heights = [0.8 if shared else 0.6, middle, 0.05 + 0.2 * (proof.count("\n") + 1 if proof else 0)]
     figure = new_figure(_WIDTH, sum(heights))
     outer = figure.add_gridspec(3, 2, width_ratios=[1.0, 1.9], height_ratios=heights)
     head = figure.add_subplot(outer[0, :])
-    _header(head, summary)
+    _header(head, summary, outputs if effects else [])
     if shared:
         class_legend(head, summary, outputs, 0.62 * _POINTS, loc="lower right", borderaxespad=0.0)
     left = outer[1, 0].subgridspec(2 if below and summary["effects"] else 1, 1)
@@ -81,7 +82,7 @@ def overview(model: object) -> Figure:
     elif summary.get("hull"):
         ax = figure.add_subplot(outer[1, 1])
         _heading(plot_hull(summary, ax=ax), "What the convex problem selected")
-    _write(figure.add_subplot(outer[2, :]), 1.0, proof, font_size(0.85), MUTED)
+    _write(figure.add_subplot(outer[2, :]), 0.0, proof, font_size(0.85), MUTED)
     return figure
 
 
@@ -95,7 +96,7 @@ def _heading(ax: Axes, text: str) -> None:
     ax.set_title(text, loc="left", fontsize=font_size(), color=INK)
 
 
-def _header(ax: Axes, summary: Summary) -> None:
+def _header(ax: Axes, summary: Summary, outputs: Sequence[int]) -> None:
     """Write what was fitted, and how good it is."""
     data = summary["data"]
     target = summary.get("target")
@@ -106,10 +107,12 @@ def _header(ax: Axes, summary: Summary) -> None:
         size += f", {data['n_columns']:,} columns"
     words = f"{what}:  {count} effect{'s' * (count != 1)}  ({size})"
     quality = (summary.get("quality") or {}).get("words") or ""
+    if outputs:
+        quality += f" Panels: {effect_words(summary, outputs)}."
     large, plain = font_size(1.3), font_size()
-    _write(ax, 1.0, fit(words, _POINTS, large), large, INK)
+    _write(ax, 0.0, fit(words, _POINTS, large), large, INK)
     if quality:
-        _write(ax, 0.45, wrap(quality, _POINTS, plain, max_lines=2), plain, MUTED)
+        _write(ax, 1.9 * large, wrap(quality, _POINTS, plain, max_lines=2), plain, MUTED)
 
 
 def _proof(summary: Summary) -> str:
@@ -118,7 +121,18 @@ def _proof(summary: Summary) -> str:
     return wrap(words, _POINTS, font_size(0.85), max_lines=3) if words else ""
 
 
-def _write(ax: Axes, y: float, text: str, size: float, colour: str) -> None:
-    style: dict[str, Any] = {"fontsize": size, "color": colour, **PLAIN}
+def _write(ax: Axes, down: float, text: str, size: float, colour: str) -> None:
+    """Write a text so many points below the upper edge of empty axes."""
     ax.set_axis_off()
-    ax.text(0.0, y, text, transform=ax.transAxes, va="top", ha="left", **style)
+    written = ax.annotate(
+        text,
+        (0.0, 1.0),
+        xycoords="axes fraction",
+        xytext=(0.0, -down),
+        textcoords="offset points",
+        va="top",
+        fontsize=size,
+        color=colour,
+        **PLAIN,
+    )
+    written.set_in_layout(False)  # lines are as long as the figure is wide

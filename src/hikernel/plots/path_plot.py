@@ -20,7 +20,7 @@ __all__ = ["plot_path"]
 _MARKS = "osD^vP"
 
 
-def plot_path(model: object, *, ax: Axes | None = None) -> Axes:
+def plot_path(model: object, ax: Axes | None = None) -> Axes:
     """Draw the path over alpha: the error of each refit, the number of effects, and the choice.
 
     The cross-validated error has a bar of a standard error to either side. A model that was not
@@ -51,7 +51,7 @@ def plot_path(model: object, *, ax: Axes | None = None) -> Axes:
     path: Sequence[Mapping[str, Any]] = summary.get("path") or []
     if not path:
         raise ValueError(
-            "This model has no path over alpha: it was fitted at one alpha, or its file has none; "
+            "This model has no path over alpha, as it was fitted at one alpha; "
             'fit HKLRegressorCV or HKLClassifierCV, or an estimator with alpha="auto".'
         )
     ax = axes_or_new(ax, 6.4, 4.0)
@@ -67,7 +67,7 @@ def plot_path(model: object, *, ax: Axes | None = None) -> Axes:
         label = _error_words(summary)
     else:
         handles, names = _explained(ax, path, alphas)
-        label = "share of the loss explained (training)"
+        label = "explained (training)"
     label_axes(ax, "alpha (smaller: more effects)", label)
     below = room_above(ax, names)
     legend_above(ax, handles, names)
@@ -132,7 +132,7 @@ def _explained(
     (line,) = ax.plot(alphas, shares, color=colour, marker="o", markersize=3.5, zorder=3)
     chosen = [k for k, point in enumerate(path) if point["chosen"]]
     _mark(ax, alphas[chosen], shares[chosen])
-    return [line], ["explained"]
+    return [line], ["share of the loss explained"]
 
 
 def _mark(ax: Axes, alphas: NDArray[np.float64], heights: NDArray[np.float64]) -> None:

@@ -8,6 +8,7 @@ from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hikernel.checks import check_integer
 from hikernel.plots.canvas import (
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 
 __all__ = ["plot_prediction"]
 
+_Rows = list[tuple[str, NDArray[np.float64]]]
+"""Labels, and contributions per output."""
+
 
 @dataclass(frozen=True)
 class _Step:
@@ -40,10 +44,10 @@ class _Step:
 def plot_prediction(
     model: object,
     explanation: Any,
+    ax: Axes | None = None,
     *,
     output: object = None,
     max_effects: int = 12,
-    ax: Axes | None = None,
 ) -> Axes:
     """Draw one prediction as a waterfall of effects, the largest first.
 
@@ -57,6 +61,7 @@ def plot_prediction(
     explanation : object, mapping or sequence
         The effects on one row. One of
 
+        - what ``model.explain(row)`` returned;
         - an object with ``contributions``, a sequence of ``(name, contribution)`` or ``(name,
           value, contribution)`` where value is the text of the values of its variables, and,
           if it has them, ``intercept`` and ``prediction``;
@@ -67,13 +72,13 @@ def plot_prediction(
         A contribution is a number, or a sequence with a number per class for models of three or
         more classes; so is the intercept. Where there is none, that of the model is used.
         ``prediction`` is what the title shows; contributions and intercept add up to f(x).
-    output : str or int, optional
-        The class to explain, for models of three or more classes. The one with the largest f(x) by
-        default.
-    max_effects : int, default=12
-        Number of effects with a bar of their own.
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure by default.
+    output : str or int, optional
+        The class to explain, for models of three or more classes. The one with the largest f(x) by
+        default, among those that ``explanation`` is about.
+    max_effects : int, default=12
+        Number of effects with a bar of their own.
 
     Returns
     -------
@@ -85,7 +90,8 @@ def plot_prediction(
     TypeError
         If ``explanation`` is something else.
     ValueError
-        If a contribution is not a number, or there is not one per class.
+        If a contribution is not a number, or there is not one per class, or if the explanation is
+        not about the class that ``output`` names.
     ImportError
         If matplotlib is not installed.
 
@@ -96,9 +102,16 @@ def plot_prediction(
     """
     check_integer("max_effects", max_effects, 1)
     summary = as_summary(model)
-    rows, intercept = _read(summary, explanation)
+    reasons = getattr(explanation, "reasons", None)
+    read = _read if reasons is None else _read_reasons
+    rows, intercept = read(summary, explanation)
     totals = intercept + sum((values for _, values in rows), np.zeros_like(intercept))
-    which = int(np.argmax(totals)) if output is None else find_outputs(summary, output)[0]
+    which = int(np.nanargmax(totals)) if output is None else find_outputs(summary, output)[0]
+    if np.isnan(totals[which]):
+        raise ValueError(
+            f"The explanation is not about {summary['outputs'][which]!r}; explain the row with "
+            "classes=model.classes_."
+        )
     ranked = sorted(rows, key=lambda row: -abs(row[1][which]))
     steps = [_Step(label, float(values[which])) for label, values in ranked[:max_effects]]
     ax = axes_or_new(ax, 6.8, 1.7 + 0.3 * (len(steps) + 3))
@@ -118,9 +131,27 @@ def plot_prediction(
     return ax
 
 
-def _read(
-    summary: Summary, explanation: Any
-) -> tuple[list[tuple[str, np.ndarray[Any, np.dtype[np.float64]]]], Any]:
+def _read_reasons(summary: Summary, explanation: Any) -> tuple[_Rows, Any]:
+    """Return what ``_read`` does for the reasons of an estimator; NaN for classes left out."""
+    outputs = [str(label) for label in summary["outputs"]]
+    if explanation.classes is None:
+        places = [0]
+    else:
+        places = [outputs.index(str(label)) for label in explanation.classes]
+
+    def spread(numbers: Sequence[float]) -> Any:
+        values = np.full(len(outputs), np.nan)
+        values[places] = numbers
+        return values
+
+    rows = [
+        (clean(reason.values or reason.effect), spread(reason.contributions))
+        for reason in explanation.reasons
+    ]
+    return rows, spread(explanation.intercept)
+
+
+def _read(summary: Summary, explanation: Any) -> tuple[_Rows, Any]:
     """Return labels and contributions per output, and the intercept per output."""
     intercept = getattr(explanation, "intercept", None)
     items = getattr(explanation, "contributions", explanation)

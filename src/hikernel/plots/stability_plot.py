@@ -15,7 +15,7 @@ __all__ = ["plot_stability"]
 
 
 def plot_stability(
-    stability: Any, *, by: str = "term", max_items: int = 20, ax: Axes | None = None
+    stability: Any, ax: Axes | None = None, *, by: str = "term", max_items: int = 20
 ) -> Axes:
     """Draw the selection frequencies of ``hikernel.stability_selection``.
 
@@ -26,12 +26,12 @@ def plot_stability(
     stability : StabilitySelection
         What ``stability_selection`` returned: an object with tables ``terms`` and ``variables``
         (columns "term" or "variable", and "frequency") and a ``threshold``.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; a new figure by default.
     by : {"term", "variable"}, default="term"
         What has a bar.
     max_items : int, default=20
         Number of bars at most. Fewer are drawn where ``ax`` has no room for them.
-    ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure by default.
 
     Returns
     -------

@@ -93,7 +93,8 @@ def draw_surface(
     levels = np.linspace(-reach, reach, _LEVELS + 1)
     surface = np.ma.masked_invalid(values.T)
     drawn = ax.contourf(x, y, surface, levels=levels, cmap=DIVERGING, extend="both")
-    if float(surface.min()) < 0.0 < float(surface.max()):
+    jumps = any(axis.get("jumps") for axis in axes)  # a line of zeros would follow every corner
+    if not jumps and float(surface.min()) < 0.0 < float(surface.max()):
         ax.contour(x, y, surface, levels=[0.0], colors=[INK], linewidths=0.7, alpha=0.6)
     limits = [visible_range(p, c) for p, c in zip((x, y), columns, strict=True)]
     ax.set(xlim=limits[0], ylim=limits[1])
@@ -191,7 +192,7 @@ def draw_tiles(
     return drawn
 
 
-def colour_bar(drawn: Any, panels: Sequence[Axes], label: str) -> None:
+def colour_bar(drawn: Any, panels: Sequence[Axes], label: str | None) -> None:
     """Draw one colour bar beside the panels that share it."""
     size = font_size(0.8)
     rows = {panel.get_window_extent().y0: panel for panel in panels}.values()
@@ -206,7 +207,7 @@ def colour_bar(drawn: Any, panels: Sequence[Axes], label: str) -> None:
     bar.minorticks_off()
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize=size, length=2)
-    if not label:
+    if label is None:
         return
     height = sum(room(panel)[1] for panel in rows)
     bar.set_label(fit(label, height, size), fontsize=size, **PLAIN)
