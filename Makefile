@@ -4,15 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test test-fast coverage lint format bench reproduce clean
+.PHONY: help demo test test-fast coverage lint format docs bench reproduce clean
 
 help:
-	@echo "make demo    fit a model on data with a known truth and look at it"
+	@echo "make demo    fit a model on data with a known truth, and write a page on it"
 	@echo "make test    all tests"
 	@echo "make test-fast  the inner loop: no test marked slow, no examples in docstrings"
 	@echo "make coverage   all tests, and the lines and branches that none of them reaches"
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff reformat the code"
+	@echo "make docs    the documentation as pages, docs/_build/html/index.html; runs the gallery"
 	@echo "make bench   speed, growth, memory, recovery, predict, graphs, consistency, errors (half a day)"
 	@echo "make reproduce  the tables and the figure of the paper (hours; goes on where it was stopped)"
 	@echo "make clean   remove the virtual environment and caches"
@@ -34,7 +35,7 @@ $(VENV)/.lint: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[lint]'
 	@touch $@ $(VENV)/.core
 
-demo: $(VENV)/.core
+demo: $(VENV)/.report
 	$(BIN)/hikernel demo
 
 test: $(VENV)/.test
@@ -58,6 +59,17 @@ lint: $(VENV)/.lint
 format: $(VENV)/.lint
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+$(VENV)/.docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	@touch $@ $(VENV)/.core $(VENV)/.plot
+
+# From scratch every time: a script or a name that is gone would leave its old page behind. One thread,
+# so that the pages are those of every machine. A warning, such as a link that leads nowhere, is an error.
+docs: $(VENV)/.docs
+	rm -rf docs/_build docs/gallery docs/api/generated docs/sg_execution_times.rst
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -b html -W --keep-going -q docs docs/_build/html
+	@echo "The first page is docs/_build/html/index.html"
 
 $(VENV)/.bench: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test,bench,plot]'
@@ -86,10 +98,15 @@ $(VENV)/.plot: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plot]'
 	@touch $@ $(VENV)/.core
 
+$(VENV)/.report: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[plot,report]'
+	@touch $@ $(VENV)/.core $(VENV)/.plot
+
 JOBS ?= 2
 reproduce: $(VENV)/.plot
 	OPENBLAS_NUM_THREADS=1 $(BIN)/hikernel reproduce all --n-jobs $(JOBS)
 
 clean:
+	rm -rf docs/_build docs/gallery docs/api/generated docs/sg_execution_times.rst
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,4 +1,4 @@
-"""The demonstration and the command line."""
+"""The demonstration."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ import re
 import numpy as np
 import pytest
 
-from hikernel._version import __version__
 from hikernel.cli import main
 from hikernel.datasets import make_polynomial
 
 pytestmark = pytest.mark.slow
 
 
-def test_the_demo_finds_the_truth_and_says_so(capsys):
+def test_the_demo_finds_the_truth_and_says_so(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "hikernel-demo.html").write_text("of yesterday")
     assert main(["demo"]) == 0
     out = capsys.readouterr().out
     found = re.findall(r"^  (\S.*?) +[\d.]+ %( +true)?$", out, flags=re.MULTILINE)
@@ -25,20 +26,8 @@ def test_the_demo_finds_the_truth_and_says_so(capsys):
     assert float(errors["hikernel"]) < float(errors["gradient boosting"]) < float(errors["ridge"])
     assert "10^14 kernels" in out
     assert "Proven: no choice among all of them" in out
-
-
-def test_the_version(capsys):
-    with pytest.raises(SystemExit) as stop:
-        main(["--version"])
-    assert stop.value.code == 0
-    assert __version__ in capsys.readouterr().out
-
-
-def test_a_missing_command_is_explained(capsys):
-    with pytest.raises(SystemExit) as stop:
-        main([])
-    assert stop.value.code == 2
-    assert "command" in capsys.readouterr().err
+    assert out.splitlines()[-1] == "Report: hikernel-demo.html (open it in a browser)"
+    assert "<html" in (tmp_path / "hikernel-demo.html").read_text()
 
 
 def test_generated_data_follow_their_terms():

@@ -3,6 +3,7 @@
 Public names are imported on first use, so ``import hikernel`` itself is fast.
 """
 
+import logging
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +30,9 @@ __all__ = [
     "load",
     "stability_selection",
 ]
+
+# The package logs its stages and writes nothing itself, until a user asks for it.
+logging.getLogger("hikernel").addHandler(logging.NullHandler())
 
 _HOMES = {"load": "hikernel.estimators.saving"} | dict.fromkeys(
     [

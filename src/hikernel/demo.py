@@ -30,8 +30,14 @@ TRUTH: dict[Node, float] = {
 N_TRAIN, N_TEST, N_VARIABLES = 400, 2000, 20
 
 
-def run_demo() -> None:
-    """Fit a model, compare it with peers, and print the terms, the errors and the certificate."""
+def run_demo() -> HKLRegressorCV:
+    """Fit a model, compare it with peers, and print the terms, the errors and the certificate.
+
+    Returns
+    -------
+    HKLRegressorCV
+        The fitted model.
+    """
     data = make_polynomial(N_TRAIN + N_TEST, N_VARIABLES, TRUTH, noise=0.5, seed=0)
     names = [f"x{m}" for m in range(N_VARIABLES)]
     train, test = slice(0, N_TRAIN), slice(N_TRAIN, None)
@@ -59,6 +65,7 @@ def run_demo() -> None:
         print(f"  {name:18s} {error:5.1f}")
     print(f"\nCertificate: {model.certificate_}")
     print(f"Cross-validation, fit and proof took {seconds:.1f} s.")
+    return model
 
 
 def _peers() -> dict[str, Any]:

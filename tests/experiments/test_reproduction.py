@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter
 from dataclasses import replace
 
@@ -394,8 +393,7 @@ def test_everything_is_every_experiment_and_the_page(tmp_path, monkeypatch):
 
 
 def test_the_jobs_of_a_table_put_hkl_first_and_slow_baselines_last():
-    settings = argparse.Namespace(datasets=None, methods=None, kernels=None, seeds=None)
-    jobs = command._table_jobs("table1", settings)
+    jobs = command._table_jobs("table1", command.Request("table1"))
     assert jobs[0] == Job("abalone", "pol4", "HKL", 0)
     counts = Counter((job.method, job.kernel) for job in jobs)
     assert counts["HKL", "default"] == counts["HKL", "rbf"] == counts["L2", "rbf"] == 100

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -36,6 +38,8 @@ __all__ = [
     "choose_bases",
     "warn_of_lost_columns",
 ]
+
+_log = logging.getLogger(__name__)
 
 _SKEWED = (0.5, 1.0)
 _HEAVY = (1.0, 2.0)
@@ -134,6 +138,7 @@ def choose_bases(
         if isinstance(choice, str):
             choice = _of_distribution(X[:, m], weights, degree, steps=choice == WITH_STEPS)
         chosen.append(choice)
+    _log_choices(table, chosen)
     return chosen
 
 
@@ -266,6 +271,17 @@ def warn_of_lost_columns(
                 "from which nothing can be learnt; it is left out."
             )
             warnings.warn(f"Column {table.names[m]} {why}", UserWarning, stacklevel=outside_level())
+
+
+def _log_choices(table: ColumnTable, chosen: Sequence[BasisChoice]) -> None:
+    """Log kinds and bases of the columns."""
+    if not _log.isEnabledFor(logging.INFO):
+        return
+    found = Counter(table.kinds), Counter(choice.name for choice in chosen)
+    counts = [", ".join(f"{n} {name}" for name, n in count.items()) for count in found]
+    _log.info("Columns: %s. Bases: %s.", *counts)
+    for name, kind, choice in zip(table.names, table.kinds, chosen, strict=True):
+        _log.debug("Column %r (%s): basis %s, %s.", name, kind, choice.name, choice.why)
 
 
 def bases_frame(

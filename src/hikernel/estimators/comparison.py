@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import copy
+import logging
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +18,9 @@ from hikernel.checks import check_choice, outside_level
 from hikernel.engines.machine import is_late
 from hikernel.engines.protocol import FloatArray
 from hikernel.errors import MemoryPlanError, OutOfTime
-from hikernel.estimators.estimator import HKLEstimator, TrainingData, check_refit_name
+from hikernel.estimators.estimator import HKLEstimator, check_refit_name
 from hikernel.estimators.path import Path, check_alphas, path_lams
+from hikernel.estimators.training_data import TrainingData
 from hikernel.graphs import take
 from hikernel.search import SearchSettings
 from hikernel.selection import (
@@ -43,7 +45,12 @@ from hikernel.selection import (
 )
 from hikernel.selection.folds import ModelScore
 
+if TYPE_CHECKING:
+    from hikernel.estimators.progress import FitProgress
+
 __all__ = ["CrossValidatedEstimator"]
+
+_log = logging.getLogger(__name__)
 
 _LEAST_PROOF_WORK = 5e10
 _PROOF_SHARE = 2.0
@@ -94,30 +101,43 @@ class CrossValidatedEstimator(HKLEstimator):
     def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
         """Choose alpha and refit, solve with a proof at that alpha, set the fitted attributes."""
         settings = self._start_fit()
-        with self._time_limit():
-            data = self._read_data(X, y, sample_weight)
-            splits = self._splits(X, data, groups)
-            tried = Comparison(self, self._training_problem(data, settings), settings, X, data.y)
-            tried.check(splits)
-            results, path = tried.run()
-            stepped = self._with_steps(data, settings, tried, results)
-            if stepped is not None:
-                tried, results, path = stepped
-            problem, folds, lams, work = tried.problem, tried.folds, tried.lams, results.work
-            if len(results.lams) > 0:
-                choice = RULES[self.rule](results)
-                last = results.best().position == len(path) - 1
-                score = float(results.means[results.refits.index(choice.refit), choice.position])
-            else:  # the time budget was spent before every fold had a model
-                choice, last, score = Choice(path.least_error(), None), True, np.nan
-            start = path.points[choice.position].model
-            most = max(_LEAST_PROOF_WORK, _PROOF_SHARE * work)
-            try:
-                selected = problem.solve(start.lam, replace(settings, max_work=most), start=start)
-            except OutOfTime:
-                selected = without_proof(start)
-            simpler = tried.simpler(data, start)
-        fitted = refit(choice.refit, problem, selected)
+        with self._progress() as show:
+            if show:
+                show.stage("read")
+            with self._time_limit():
+                data = self._read_data(X, y, sample_weight)
+                splits = self._splits(X, data, groups)
+                problem = self._training_problem(data, settings)
+                tried = Comparison(self, problem, settings, X, data.y)
+                tried.check(splits)
+                results, path = tried.run(show, "cross-validation")
+                stepped = self._with_steps(data, settings, tried, results, show)
+                if stepped is not None:
+                    tried, results, path = stepped
+                problem, folds, lams = tried.problem, tried.folds, tried.lams
+                if len(results.lams) > 0:
+                    choice = RULES[self.rule](results)
+                    last = results.best().position == len(path) - 1
+                    score = results.mean_score(choice)
+                else:  # the time budget was spent before every fold had a model
+                    choice, last, score = Choice(path.least_error(), None), True, np.nan
+                start = path.points[choice.position].model
+                _log.info(
+                    "Chosen by the rule %r: alpha %.4g with refit %r, mean score %.6g.",
+                    *(self.rule, start.lam, choice.refit, score),
+                )
+                if show:
+                    show.stage("proof", "kernels")
+                most = max(_LEAST_PROOF_WORK, _PROOF_SHARE * results.work)
+                selected = _proven(problem, start, replace(settings, max_work=most), show)
+                if show:
+                    show.stage("simpler models")
+                simpler = tried.simpler(data, start)
+            if show:
+                show.stage("refit")
+            fitted = refit(choice.refit, problem, selected)
+            n_terms = (selected if fitted is None else fitted.model).n_terms
+            _log.info("The model has %d terms.", n_terms)
         if fitted is None:
             warnings.warn(
                 f"refit={choice.refit!r} was chosen on the folds but has too many terms on all "
@@ -142,6 +162,7 @@ class CrossValidatedEstimator(HKLEstimator):
         settings: SearchSettings,
         known: Comparison,
         results: CrossValidation,
+        show: FitProgress | None,
     ) -> tuple[Comparison, CrossValidation, LambdaPath] | None:
         """Return the comparison with steps beside smooth functions, if they are clearly better.
 
@@ -158,12 +179,13 @@ class CrossValidatedEstimator(HKLEstimator):
                 return None
             richer = Comparison(self, problem, settings, known.table, known.labels)
             richer.folds = known.folds
-            if not richer.is_promising(results):
+            if not richer.is_promising(results, show):
                 return None
-            found, path = richer.run()
+            found, path = richer.run(show, "cross-validation with steps")
         except MemoryPlanError:
             return None
         best = [float(np.max(scores.means, initial=-np.inf)) for scores in (results, found)]
+        _log.info("Best mean score without steps %.6g, with steps %.6g.", *best)
         if not relative_gain(*best) >= _CLEAR_GAIN:
             return None
         return richer, replace(found, work=results.work + found.work), path
@@ -248,22 +270,24 @@ class Comparison:
             self._estimator._check_refit(self._estimator.refit, self.problem)
         self.folds = _used_folds(self.problem, splits)
 
-    def run(self) -> tuple[CrossValidation, LambdaPath]:
+    def run(self, show: FitProgress | None, stage: str) -> tuple[CrossValidation, LambdaPath]:
         """Score all alphas and refits, and solve the path on all rows."""
         estimator = self._estimator
         auto = estimator.refit == "auto"
-        with estimator._path_progress(len(self.lams)) as progress:
-            return cross_validate(
-                self.problem,
-                self.lams,
-                self._settings,
-                self.folds,
-                comparable_refits(self.problem) if auto else [estimator.refit],
-                self._score,
-                until_turned=estimator.alphas is None and estimator.eps is None,
-                n_jobs=estimator.n_jobs,
-                callback=progress,
-            )
+        if show:
+            show.stage(stage, "fits")
+        return cross_validate(
+            self.problem,
+            self.lams,
+            self._settings,
+            self.folds,
+            comparable_refits(self.problem) if auto else [estimator.refit],
+            self._score,
+            until_turned=estimator.alphas is None and estimator.eps is None,
+            n_jobs=estimator.n_jobs,
+            callback=show.point if show else None,
+            count=show.fits if show else None,
+        )
 
     def simpler(self, data: TrainingData, model: TermModel) -> SimplerModels:
         """Return what a constant and a linear model score on the folds, if there is time.
@@ -285,11 +309,27 @@ class Comparison:
         except (MemoryPlanError, OutOfTime):
             return SimplerModels()
 
-    def is_promising(self, known: CrossValidation) -> bool:
+    def is_promising(self, known: CrossValidation, show: FitProgress | None) -> bool:
         """Return whether this graph is clearly better than a known one on the first fold."""
+        if show:
+            show.stage("trial of steps", "fits")
+        settings, count = self._settings, show.fits if show else None
         return is_promising(
-            self.problem, self.lams, self._settings, self.folds[0], self._score, known
+            self.problem, self.lams, settings, self.folds[0], self._score, known, count
         )
+
+
+def _proven(
+    problem: TrainingProblem, start: TermModel, settings: SearchSettings, show: FitProgress | None
+) -> TermModel:
+    """Solve again at the alpha of a model, with a proof; without one if the time is up."""
+    try:
+        callback = show.step if show else None
+        selected = problem.solve(start.lam, settings, start=start, callback=callback)
+    except OutOfTime:
+        return without_proof(start)
+    _log.info("Solved at alpha %.4g. %s", start.lam, selected.certificate)
+    return selected
 
 
 def _make_score(

@@ -13,9 +13,9 @@ from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from hikernel.engines.protocol import FloatArray
 from hikernel.estimators.classifier import ClassPredictions, keep_classes
 from hikernel.estimators.comparison import CrossValidatedEstimator
-from hikernel.estimators.estimator import TrainingData
 from hikernel.estimators.parameters import ChoiceParameters, documented
 from hikernel.estimators.regressor import NumberPredictions
+from hikernel.estimators.training_data import TrainingData
 from hikernel.selection import Fold, TrainingProblem
 
 __all__ = ["HKLClassifierCV", "HKLRegressorCV"]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import logging
+import math
 import time
 import warnings
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from os import PathLike
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +35,7 @@ from hikernel.engines.protocol import FloatArray
 from hikernel.errors import CertificateWarning, ConvergenceWarning, OutOfTime
 from hikernel.estimators.explanations import Explanations
 from hikernel.estimators.parameters import OF_COLUMNS, ModelParameters, check_graph
+from hikernel.estimators.training_data import TrainingData
 from hikernel.estimators.typed_bases import BaseEstimator
 from hikernel.graphs import GraphSource, SearchGraph
 from hikernel.losses import Loss
@@ -54,7 +57,12 @@ from hikernel.selection import (
     without_proof,
 )
 
-__all__ = ["HKLEstimator", "TrainingData"]
+if TYPE_CHECKING:
+    from hikernel.estimators.progress import FitProgress
+
+__all__ = ["HKLEstimator", "OneAlphaEstimator"]
+
+_log = logging.getLogger(__name__)
 
 _FEW_ROWS = 20
 """Up to this many rows, a single row with most of the objective is no reason for a warning."""
@@ -64,37 +72,6 @@ _AUTO_ALPHAS = 40
 
 _DESIGN_ATTRIBUTES = ("columns_", "bases_", "n_features_in_", "feature_names_in_")
 """Fitted attributes that only some designs set; those of an earlier fit are removed."""
-
-
-@dataclass(frozen=True)
-class TrainingData:
-    """The arguments of ``fit``, after checks.
-
-    Attributes
-    ----------
-    source : GraphSource
-        The graph, or the grid of the columns of X.
-    rows : Any
-        The rows of X, as the source reads them.
-    y : ndarray of shape (n,)
-        Float64, or labels of any type.
-    target : ndarray of shape (n,) or (n, k)
-        y encoded for the loss.
-    weights : ndarray of shape (n,)
-        Weights of the rows, zero or positive.
-    loss : Loss
-        The loss.
-    name : str or None
-        Name of y, if it is a column with a name.
-    """
-
-    source: GraphSource
-    rows: Any
-    y: NDArray[Any]
-    target: FloatArray
-    weights: FloatArray
-    loss: Loss
-    name: str | None = None
 
 
 class HKLEstimator(Explanations, ModelParameters, BaseEstimator):
@@ -206,12 +183,14 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):
         if len(y) < 2:
             raise ValueError(f"X has {len(y)} row; a minimum of 2 is required by {owner}.")
         target, weights, loss = self._read_target(y, check_weights(len(y), sample_weight))
+        _log.info("Read %d rows of X and y; the loss is %s.", len(y), type(loss).__name__)
         return TrainingData(source, rows, y, target, weights, loss, name)
 
     def _training_problem(self, data: TrainingData, settings: SearchSettings) -> TrainingProblem:
         """Fit the graph to the rows, and return the problem to solve."""
         problem = TrainingProblem.make(data.source, data.rows, data.target, data.weights, data.loss)
         problem.objective.tail_mode(settings.certify)  # raises if not possible here
+        _log.info("The graph has 10^%.1f kernels.", math.log10(problem.graph.n_vertices))
         return problem
 
     def _check_refit(self, name: str | None, problem: TrainingProblem) -> None:
@@ -288,21 +267,13 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):
                 stacklevel=outside_level(),
             )
 
-    def _path_progress(self, n_points: int) -> AbstractContextManager[Any]:
-        """Return a context that gives a function to call with every point, or None if silent."""
+    def _progress(self) -> AbstractContextManager[FitProgress | None]:
+        """Return a context for a whole fit that gives what shows its stages, None if silent."""
         if not self.verbose:
             return nullcontext()
-        from hikernel.estimators.progress import PathProgress
+        from hikernel.estimators.progress import FitProgress  # imported only when needed
 
-        return PathProgress(n_points)
-
-    def _search_progress(self) -> AbstractContextManager[Any]:
-        """Return a context that gives a function to call with every step, or None if silent."""
-        if not self.verbose:
-            return nullcontext()
-        from hikernel.estimators.progress import SearchProgress
-
-        return SearchProgress(self.max_kernels)
+        return FitProgress(int(self.verbose))
 
     def _raw_predict(self, X: Any) -> FloatArray:
         """Return f(x) for the rows of X, shape (n,) or (n, k)."""
@@ -331,21 +302,27 @@ class OneAlphaEstimator(HKLEstimator):
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
         """Search, refit, set the fitted attributes, and warn of problems."""
         settings = self._start_fit()
-        with self._time_limit():
-            data = self._read_data(X, y, sample_weight)
-            problem = self._training_problem(data, settings)
-            self._check_refit(self.refit, problem)
-            selected, points = self._selected_model(problem, settings)
-        fitted = Fitted(selected, selected, problem.design)
-        if self.refit is not None:
-            fitted = self._refitted(self.refit, problem, selected)
+        with self._progress() as show:
+            if show:
+                show.stage("read")
+            with self._time_limit():
+                data = self._read_data(X, y, sample_weight)
+                problem = self._training_problem(data, settings)
+                self._check_refit(self.refit, problem)
+                selected, points = self._selected_model(problem, settings, show)
+            fitted = Fitted(selected, selected, problem.design)
+            if self.refit is not None:
+                if show:
+                    show.stage("refit")
+                fitted = self._refitted(self.refit, problem, selected)
+                _log.info("Refit %r: %d terms.", self.refit, fitted.model.n_terms)
         self._set_fitted(fitted, problem.loss, problem.graph)
         self._record = FitRecord.of(problem, fitted, data.name, points)
         self._warn(selected)
         self._warn_of_outliers(problem, selected)
 
     def _selected_model(
-        self, problem: TrainingProblem, settings: SearchSettings
+        self, problem: TrainingProblem, settings: SearchSettings, show: FitProgress | None
     ) -> tuple[TermModel, list[PathPoint]]:
         """Return the model at ``alpha``, or at the alpha with the least estimated error.
 
@@ -355,19 +332,26 @@ class OneAlphaEstimator(HKLEstimator):
         if isinstance(self.alpha, str):
             lams = lambda_grid(problem, _AUTO_ALPHAS, None)
             unproven = replace(settings, certify="none")
-            with self._path_progress(len(lams)) as show:
-                path = compute_path(problem, lams.tolist(), unproven, show, until_turned=True)
+            if show:
+                show.stage("path", "alphas")
+            each = show.point if show else None
+            path = compute_path(problem, lams.tolist(), unproven, each, until_turned=True)
             chosen = path.least_error()
             start, points = path.points[chosen].model, path.points
             self._warn_of_end(path.end, chosen == len(path) - 1)
         lam = float(self.alpha) if start is None else start.lam
         try:
-            with self._search_progress() as callback:
-                return problem.solve(lam, settings, start=start, callback=callback), points
+            if show:
+                show.stage("search and proof", "kernels")
+            selected = problem.solve(
+                lam, settings, start=start, callback=show.step if show else None
+            )
         except OutOfTime:
             if start is None:
                 return constant_model(problem, lam, settings), points
             return without_proof(start), points
+        _log.info("Solved at alpha %.4g. %s", lam, selected.certificate)
+        return selected, points
 
     def _warn_of_outliers(self, problem: TrainingProblem, model: TermModel) -> None:
         """Warn if one row has over half of the training loss: tol is relative to the objective."""

@@ -219,7 +219,11 @@ DESCRIPTIONS: dict[str, str] = {
     Seed of shuffled folds, and of the random draws of statistical bounds. The model does not
     depend on these draws.""",
     "verbose": """int or bool
-    1 or True shows a progress bar.""",
+    0 is silent. 1 or True shows the stages of the fit on standard error, with a running count: as
+    bars in a terminal or a notebook, as a line per stage in a file. 2 also writes the log records
+    of the stages (level INFO of the logger "hikernel"): bases, path, scores of the folds, what was
+    chosen, proof. 3 and more write all records. Warnings and the model are the same at all
+    levels.""",
 }
 """Type and description of each parameter, without its default."""
 

@@ -183,12 +183,16 @@ class _PathParameters(HKLEstimator):
         """Solve the path for the given data."""
         settings = self._check_parameters()
         check_alphas(self.alphas, self.n_alphas, self.eps)
-        with self._time_limit():
+        with self._progress() as show, self._time_limit():
+            if show:
+                show.stage("read")
             problem = self._training_problem(self._read_data(X, y, sample_weight), settings)
             lams = path_lams(problem, self.alphas, self.n_alphas, self.eps)
             turning = self.alphas is None and self.eps is None
-            with self._path_progress(len(lams)) as progress:
-                path = compute_path(problem, lams, settings, progress, until_turned=turning)
+            if show:
+                show.stage("path", "alphas")
+            each = show.point if show else None
+            path = compute_path(problem, lams, settings, each, until_turned=turning)
         if path.end is PathEnd.TIME:
             warnings.warn(path.end.sentence, UserWarning, stacklevel=outside_level())
         respond = self._labels.choose if self._holds_labels else problem.loss.predict_mean
@@ -227,7 +231,7 @@ def hkl_path(
         takes seconds per alpha, and is best done only for the alpha that is finally chosen. On
         graphs other than grids all nodes are scored anyway, so that every model is certified.
     verbose : int or bool, default=0
-        1 or True shows a progress bar with alpha, terms, unexplained share of the loss and gap.
+        As for the estimators.
     {parameters}
 
     Returns

@@ -17,11 +17,8 @@ from hikernel.checks import check_integer, check_number, check_weights
 from hikernel.columns.table import TableRows
 from hikernel.engines.protocol import FloatArray, Node
 from hikernel.estimators.comparison import CrossValidatedEstimator
-from hikernel.estimators.estimator import (
-    HKLEstimator,
-    OneAlphaEstimator,
-    TrainingData,
-)
+from hikernel.estimators.estimator import HKLEstimator, OneAlphaEstimator
+from hikernel.estimators.training_data import TrainingData
 from hikernel.graphs import unambiguous
 from hikernel.search import SearchSettings
 

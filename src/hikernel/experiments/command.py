@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
+
+import click
 
 from hikernel.errors import UsageError
 from hikernel.experiments.figure import curves, draw, figure_jobs, figure_markdown
@@ -25,55 +28,119 @@ from hikernel.experiments.settings import FIGURE, KERNELS, SEEDS, SLOW_SPLITS
 from hikernel.experiments.store import Job, Store
 from hikernel.experiments.tables import TABLES, summarise, table_markdown
 
-__all__ = ["add_arguments", "run"]
+__all__ = ["Request", "reproduce"]
 
 _PAGE = Path("docs/reproduction.md")
 _DATASETS = {"table1": REGRESSION, "table2": CLASSIFICATION}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``hikernel reproduce``."""
-    parser.add_argument(
-        "what", choices=[*EXPERIMENTS, "all", "page"], help="what to compute; page writes the docs"
-    )
-    parser.add_argument(
-        "--data", metavar="DIR", help=f"folder of the data sets (default: {FOLDER_VARIABLE})"
-    )
-    parser.add_argument("--openml", action="store_true", help="fetch missing data from OpenML")
-    parser.add_argument(
-        "--results",
-        type=Path,
-        default=Path("results"),
-        metavar="DIR",
-        help="where results are kept",
-    )
-    parser.add_argument(
-        "--datasets",
-        nargs="+",
-        metavar="NAME",
-        help="some data sets only; those of figure2 are synthetic-plain-4 to synthetic-rotated-128",
-    )
-    parser.add_argument(
-        "--kernels",
-        nargs="+",
-        choices=list(KERNELS),
-        help="pol4, rbf and, for HKL, default if none are given",
-    )
-    parser.add_argument(
-        "--methods", nargs="+", metavar="NAME", help=f"some methods only: {', '.join(METHODS)}"
-    )
-    parser.add_argument("--seeds", nargs="+", type=int, metavar="N", help="splits or replications")
-    parser.add_argument("--n-jobs", type=int, default=1, help="processes side by side")
-    parser.add_argument(
-        "--page", type=Path, metavar="FILE", help=f"the page to renew (default: {_PAGE})"
-    )
+_LISTS = ("--datasets", "--kernels", "--methods", "--seeds")
+"""Options that take one value or several."""
 
 
-def run(arguments: argparse.Namespace) -> int:
+@dataclass(frozen=True)
+class Request:
+    """What to compute, and with which data.
+
+    Attributes
+    ----------
+    what : str
+        An experiment, "all" or "page".
+    data : str or None
+        Folder of the data sets.
+    openml : bool
+        Whether missing data are fetched from OpenML.
+    results : Path
+        Folder of the results.
+    datasets, kernels, methods, seeds : tuple
+        The jobs to run; empty for all.
+    n_jobs : int
+        Processes side by side.
+    page : Path or None
+        The page to renew.
+    """
+
+    what: str
+    data: str | None = None
+    openml: bool = False
+    results: Path = Path("results")
+    datasets: tuple[str, ...] = ()
+    kernels: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    seeds: tuple[int, ...] = ()
+    n_jobs: int = 1
+    page: Path | None = None
+
+
+class _ListCommand(click.Command):
+    """A command whose options for lists take several values, as in ``--seeds 0 1 2``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        option, several = "", []
+        for word in args:
+            number = word[:1] == "-" and word[1:].isdigit()
+            if word[:1] == "-" and not number:
+                option = word if word in _LISTS else ""
+                several.append(word)
+            elif option and several[-1] != option:
+                several += [option, word]
+            else:
+                several.append(word)
+        return super().parse_args(ctx, several)
+
+
+@click.command("reproduce", cls=_ListCommand)
+@click.argument("what", type=click.Choice([*EXPERIMENTS, "all", "page"]))
+@click.option(
+    "--data", metavar="DIR", help=f"Folder of the data sets; {FOLDER_VARIABLE} by default."
+)
+@click.option("--openml", is_flag=True, help="Fetch missing data from OpenML.")
+@click.option(
+    "--results",
+    type=click.Path(path_type=Path),
+    default=Path("results"),
+    metavar="DIR",
+    help="Where results are kept.",
+)
+@click.option(
+    "--datasets",
+    multiple=True,
+    metavar="NAME...",
+    help="Some data sets only; of figure2 they are synthetic-plain-4 to synthetic-rotated-128.",
+)
+@click.option(
+    "--kernels",
+    multiple=True,
+    type=click.Choice(list(KERNELS)),
+    metavar="NAME...",
+    help=f"Some of {', '.join(KERNELS)}; by default pol4, rbf and, for HKL, default.",
+)
+@click.option("--methods", multiple=True, metavar="NAME...", help=f"Some of {', '.join(METHODS)}.")
+@click.option("--seeds", multiple=True, type=int, metavar="N...", help="Splits or replications.")
+@click.option("--n-jobs", type=int, default=1, metavar="N", help="Processes side by side.")
+@click.option(
+    "--page",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help=f"The page to renew; {_PAGE} by default.",
+)
+def reproduce(**options: Any) -> int:
+    """Compute the tables and the figure of the paper again.
+
+    WHAT is an experiment, all of them, or page, which writes the docs from what is saved.
+    """
+    return run(Request(**options))
+
+
+def run(arguments: Request) -> int:
     """Run the command and return its exit status.
 
-    0 if everything was computed, 1 if jobs failed, 2 for a usage error (reported on one line),
-    130 after an interrupt.
+    0 if everything was computed, 1 if jobs failed, 130 after an interrupt.
+
+    Raises
+    ------
+    UsageError
+        For options that conflict, and data that are missing.
     """
     failed = 0
     try:
@@ -84,16 +151,15 @@ def run(arguments: argparse.Namespace) -> int:
             failed += _experiment(what, arguments)
         if arguments.what == "all":
             _page(arguments)
-    except (UsageError, OSError, ImportError) as error:
-        print(f"hikernel reproduce: {error}", file=sys.stderr)
-        return 2
+    except OSError as error:
+        raise UsageError(str(error)) from error
     except KeyboardInterrupt:
         print("Stopped. The same command goes on where this one was.", file=sys.stderr)
         return 130
     return 1 if failed else 0
 
 
-def _check(arguments: argparse.Namespace) -> None:
+def _check(arguments: Request) -> None:
     """Raise UsageError for options that conflict or have no effect, before work starts."""
     what = arguments.what
     given = [
@@ -112,7 +178,7 @@ def _check(arguments: argparse.Namespace) -> None:
         "figure2": "figure2 draws its own data and has one kernel, pol4",
     }
     for name in idle.get(what, ("page",)):
-        if name in given and not (what == "figure2" and arguments.kernels == ["pol4"]):
+        if name in given and not (what == "figure2" and arguments.kernels == ("pol4",)):
             reason = reasons.get(what, "only page and all write the page")
             raise UsageError(f"--{name} does nothing with {what}: {reason}.")
     if what in ("figure2", "all") and find_spec("matplotlib") is None:
@@ -125,7 +191,7 @@ def _check(arguments: argparse.Namespace) -> None:
         raise UsageError("--n-jobs takes a number of processes, or -1 for one per core, not 0.")
 
 
-def _folder(what: str, arguments: argparse.Namespace) -> Path | None:
+def _folder(what: str, arguments: Request) -> Path | None:
     """Return the folder of the data; None for the figure, which needs no files."""
     folder = None if what == "figure2" else data_folder(arguments.data)
     if folder is not None and not folder.is_dir():
@@ -136,7 +202,7 @@ def _folder(what: str, arguments: argparse.Namespace) -> Path | None:
     return folder
 
 
-def _experiment(what: str, arguments: argparse.Namespace) -> int:
+def _experiment(what: str, arguments: Request) -> int:
     """Compute what is missing, print the result and return how many jobs failed."""
     folder = _folder(what, arguments)
     jobs = _figure_jobs(arguments) if what == "figure2" else _table_jobs(what, arguments)
@@ -163,7 +229,7 @@ def _experiment(what: str, arguments: argparse.Namespace) -> int:
     return len(outcome.failures)
 
 
-def _table_jobs(what: str, arguments: argparse.Namespace) -> list[Job]:
+def _table_jobs(what: str, arguments: Request) -> list[Job]:
     names = _chosen("data set", arguments.datasets, _DATASETS[what])
     known = [method for method in TABLES[what].methods if method in METHODS]
     methods = _chosen("method", arguments.methods, known)
@@ -195,7 +261,7 @@ def _fits(method: str, kernel: str) -> bool:
     return not (method == "MKL" and kernel == "mehler")
 
 
-def _figure_jobs(arguments: argparse.Namespace) -> list[Job]:
+def _figure_jobs(arguments: Request) -> list[Job]:
     jobs = figure_jobs(FIGURE.replications)
     if arguments.seeds:
         jobs = [job for job in figure_jobs(max(arguments.seeds) + 1) if job.seed in arguments.seeds]
@@ -212,7 +278,7 @@ def _chosen(what: str, given: Sequence[str] | None, known: Sequence[str]) -> lis
     return list(given or known)
 
 
-def _page(arguments: argparse.Namespace) -> int:
+def _page(arguments: Request) -> int:
     page = arguments.page or _PAGE
     results = read_results(arguments.results)
     if not any(results.values()):

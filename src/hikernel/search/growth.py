@@ -9,6 +9,7 @@ bound holds. They are settled, that is, proven without entering J. Nodes without
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -34,6 +35,8 @@ __all__ = [
     "StepCallback",
     "TailBound",
 ]
+
+_log = logging.getLogger(__name__)
 
 _SETTLED = 2000
 """Largest number of nodes outside J on which a shared kappa is tried."""
@@ -346,6 +349,11 @@ class HullSearch(Generic[O]):
         bound = bound or TailBound.unknown(StopReason.UNFINISHED)
         certificate = self._certificate(solved, bound, reason)
         self._history.append(certificate)
+        _log.debug(
+            "Step %d at alpha %.4g: %d kernels, objective %.6g, dual bound %.6g.",
+            *(len(self._history), self._lam, certificate.n_kernels),
+            *(certificate.objective, certificate.dual_bound),
+        )
         if self._callback is not None:
             nodes = list(solved.problem.nodes)
             step = SearchStep(nodes, list(frontier), solved.solution, solved.dual, certificate)

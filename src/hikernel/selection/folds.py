@@ -9,6 +9,7 @@ time, until the error has turned or a path ends. Then a rule picks one pair of l
 from __future__ import annotations
 
 import itertools
+import logging
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,7 +20,14 @@ from numpy.typing import NDArray
 from hikernel.engines.machine import check_time, deadline, is_late, time_limit
 from hikernel.errors import OutOfTime
 from hikernel.search import SearchSettings
-from hikernel.selection.lambda_path import LambdaPath, PathEnd, PathPoint, PathSolver, has_turned
+from hikernel.selection.lambda_path import (
+    LambdaPath,
+    PathEnd,
+    PathPoint,
+    PathSolver,
+    has_turned,
+    log_point,
+)
 from hikernel.selection.refit import Fitted, n_effects, refit, variables_key
 from hikernel.selection.ridge import ridge_work
 from hikernel.selection.scores import CrossValidation
@@ -33,6 +41,8 @@ __all__ = [
     "check_folds",
     "cross_validate",
 ]
+
+_log = logging.getLogger(__name__)
 
 _EASY = 10
 _TOGETHER = 5
@@ -87,6 +97,7 @@ def cross_validate(
     until_turned: bool = True,
     n_jobs: int | None = None,
     callback: Callable[[PathPoint], None] | None = None,
+    count: Callable[[int], None] | None = None,
 ) -> tuple[CrossValidation, LambdaPath]:
     """Score every lambda and refit on every fold, and solve the path on all rows.
 
@@ -110,6 +121,8 @@ def cross_validate(
         Number of parallel jobs, through joblib.
     callback : callable, optional
         Called with every point of the path on all rows.
+    count : callable, optional
+        Called with the number of models that were fitted on a fold.
 
     Returns
     -------
@@ -128,13 +141,22 @@ def cross_validate(
         part = list(lams[start:stop])
         for lam in part:
             point = whole.advance(lam)
+            if point is not None:
+                log_point(point)
             if point is not None and callback is not None:
                 callback(point)
             if whole.end is not None:
                 break
         part = part[: len(whole.points) - start]
         jobs = (delayed(_advanced)(path, problem, settings, part, deadline()) for path in paths)
-        paths = Parallel(n_jobs=n_jobs, prefer=prefer)(jobs)
+        before = [len(path.terms) for path in paths]
+        advanced: list[FoldPath] = []
+        for path in _parallel(n_jobs, prefer, one_by_one=count is not None)(jobs):
+            if count is not None:
+                count(len(path.terms) - before[len(advanced)])
+            advanced.append(path)
+        paths = advanced
+        _log_scores(paths, part, start)
         shortest = min(paths, key=lambda path: len(path.terms))
         end = shortest.end or whole.end
         if until_turned and all_turned(paths):
@@ -175,7 +197,7 @@ class FoldPath:
 
     def __init__(self, fold: Fold, refits: list[str | None], score: ModelScore) -> None:
         self._fold = fold
-        self._refits = refits
+        self.refits = refits
         self._score = score
         self._solver: PathSolver | None = None
         self._points: list[PathPoint] = []
@@ -207,7 +229,7 @@ class FoldPath:
             if point is None:
                 return
             try:
-                found = [self._scored(name, part, point.model, test) for name in self._refits]
+                found = [self._scored(name, part, point.model, test) for name in self.refits]
             except OutOfTime:
                 self.end = PathEnd.TIME
                 return
@@ -254,6 +276,33 @@ def _advanced(
     with time_limit(end):
         path.advance(problem, settings, lams)
     return path
+
+
+def _parallel(n_jobs: int | None, prefer: str | None, *, one_by_one: bool) -> Parallel:
+    """Return what runs the folds; their results come one by one if that is asked for."""
+    if one_by_one:
+        try:
+            return Parallel(n_jobs=n_jobs, prefer=prefer, return_as="generator")
+        except ValueError:  # joblib's "multiprocessing" has all results at once only
+            pass
+    return Parallel(n_jobs=n_jobs, prefer=prefer)
+
+
+def _log_scores(paths: Sequence[FoldPath], lams: Sequence[float], start: int) -> None:
+    """Log the scores of the next lambdas, of which the first has position ``start``."""
+    if not _log.isEnabledFor(logging.INFO):
+        return
+    for position, lam in enumerate(lams, start):
+        scores = [path.scores[position] for path in paths if len(path.scores) > position]
+        if not scores:
+            return
+        names = [str(name) for name in paths[0].refits]
+        means = zip(names, np.mean(scores, axis=0), strict=True)
+        shown = ", ".join(f"{name} {mean:.6g}" for name, mean in means)
+        _log.info("alpha %.4g: mean score of %d folds by refit: %s.", lam, len(scores), shown)
+        for k, fold in enumerate(scores):
+            shown = ", ".join(f"{n} {score:.6g}" for n, score in zip(names, fold, strict=True))
+            _log.debug("alpha %.4g, fold %d: %s.", lam, k, shown)
 
 
 def all_turned(paths: Sequence[FoldPath], reached: int | None = None) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -25,8 +26,11 @@ __all__ = [
     "estimated_error",
     "has_turned",
     "lambda_grid",
+    "log_point",
     "without_proof",
 ]
+
+_log = logging.getLogger(__name__)
 
 _FIRST_SHARE = 0.95
 """lambda delta / Omega* of the null model at the first lambda (see ``lambda_grid``)."""
@@ -246,6 +250,8 @@ def compute_path(
     solver = PathSolver(problem, settings)
     for lam in sorted((float(lam) for lam in lams), reverse=True):
         point = solver.advance(lam)
+        if point is not None:
+            log_point(point)
         if point is not None and callback is not None:
             callback(point)
         if solver.end is not None:
@@ -253,6 +259,14 @@ def compute_path(
         if until_turned and has_turned([point.error for point in solver.points]):
             return LambdaPath(solver.points, PathEnd.TURNED)
     return LambdaPath(solver.points, PathEnd.ALL_SOLVED)
+
+
+def log_point(point: PathPoint) -> None:
+    """Log a point of the path on all rows."""
+    _log.info(
+        "alpha %.4g: %d terms explain %.4f of the training loss; %.2f s.",
+        *(point.model.lam, point.model.n_terms, point.explained, point.seconds),
+    )
 
 
 def estimated_error(problem: TrainingProblem, model: TermModel, loss: float) -> float:

@@ -69,6 +69,10 @@ class CrossValidation:
         """Mean scores, shape (n_refits, n_lams); minus infinity where a fold has no score."""
         return np.where(np.isnan(self.scores).any(axis=2), -np.inf, self.scores.mean(axis=2))
 
+    def mean_score(self, choice: Choice) -> float:
+        """Return the mean score of a pair."""
+        return float(self.means[self.refits.index(choice.refit), choice.position])
+
     def best(self) -> Choice:
         """Return the pair with the best mean score; ties go to the larger lambda.
 

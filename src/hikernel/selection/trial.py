@@ -5,7 +5,8 @@ On smooth data steps raise the error of a fold, and the trial is all they cost.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from hikernel.selection.scores import CrossValidation, relative_gain
 from hikernel.selection.training import TrainingProblem
 
 __all__ = ["is_promising"]
+
+_log = logging.getLogger(__name__)
 
 _GAIN = 0.03
 """Share by which the error on the fold must fall."""
@@ -30,6 +33,7 @@ def is_promising(
     fold: Fold,
     score: ModelScore,
     known: CrossValidation,
+    count: Callable[[int], None] | None = None,
 ) -> bool:
     """Return whether the error on the first fold falls by 3 % or more with another graph.
 
@@ -51,16 +55,22 @@ def is_promising(
         Scores a fitted model on rows.
     known : CrossValidation
         The scores of the known graph.
+    count : callable, optional
+        Called with the number of models fitted, after each.
     """
     path = FoldPath(fold, known.refits, score)
     most = _MOST_WORK * known.work / (1.0 + known.scores.shape[2])
     for lam in lams:
         if is_late() or path.work > most:
             break
+        before = len(path.terms)
         path.advance(problem, settings, [lam])
+        if count is not None:
+            count(len(path.terms) - before)
         if path.end is not None or all_turned([path]):
             break
     if not path.scores or np.all(np.isnan(path.scores)):
         return False
-    before = float(np.nanmax(known.scores[:, :, 0]))
-    return relative_gain(before, float(np.nanmax(path.scores))) >= _GAIN
+    best = float(np.nanmax(known.scores[:, :, 0])), float(np.nanmax(path.scores))
+    _log.info("Best score on the first fold without steps %.6g, with steps %.6g.", *best)
+    return relative_gain(*best) >= _GAIN
