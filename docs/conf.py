@@ -6,12 +6,16 @@ reference from docstrings. Every warning is an error, a link that leads nowhere 
 
 from __future__ import annotations
 
+import logging
 import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
 
 from hikernel import __version__
+
+# A style for code that comes with the theme makes the root logger write everything.
+logging.getLogger("hikernel").propagate = False
 
 project = "hikernel"
 author = "the hikernel developers"
