@@ -109,7 +109,7 @@ def test_categories_are_bars_with_names_values_and_shares_of_the_rows():
 @pytest.mark.parametrize("classes", [None, ["a", "b", "c"]])
 def test_ordered_categories_stay_in_their_order(classes):
     summary = make_summary(2, classes=classes)
-    summary["data"]["columns"][3]["basis"] = "categorical+steps"
+    summary["data"]["columns"][3]["ordered"] = True
     ax = plot_effect(summary, "x3")
     names = [label.get_text() for label in ax.get_yticklabels()]
     assert names == CITIES[:5]

@@ -144,6 +144,7 @@ def _column(design: ColumnDesign, record: FitRecord, m: int) -> Data:
     out: Data = {
         "name": table.names[m],
         "kind": table.kinds[m],
+        "ordered": m in table.ordered,
         "used": found is not None,
         "n_missing": record.missing[m] if record.missing else 0,
         "basis": name,

@@ -323,8 +323,7 @@ def _with_names(axis: Mapping[str, Any], column: Mapping[str, Any] | None) -> di
     values = axis["values"]
     if axis["kind"] == "number":
         return {**axis, "names": [_value(value) for value in values]}
-    # Steps over categories follow an order, which only ordered ones have.
-    ordered = "steps" in str((column or {}).get("basis")) and (column or {})["kind"] == "category"
+    ordered = bool((column or {}).get("ordered"))
     names, shares = _category_names(values, column), _shares_of(values, column)
     return {**axis, "names": names, "shares": shares, "ordered": ordered}
 
