@@ -32,7 +32,7 @@ $(VENV)/.test: pyproject.toml | $(BIN)/python
 	@touch $@ $(VENV)/.core
 
 $(VENV)/.lint: pyproject.toml | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[lint]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[lint,plot,report]'
 	@touch $@ $(VENV)/.core
 
 demo: $(VENV)/.report

@@ -38,7 +38,7 @@ LAYERS = [
 ]
 RANK = {name: i for i, layer in enumerate(LAYERS) for name in layer}
 
-HEAVY = ["torch", "dask", "matplotlib", "plotly", "polars", "cvxpy", "numba", "tqdm", "click"]
+HEAVY = ["torch", "dask", "matplotlib", "bokeh", "polars", "cvxpy", "numba", "tqdm", "click"]
 MOST_FILES = 37
 MOST_LINES = 400
 MOST_BRANCHES = 4

@@ -294,3 +294,25 @@ def test_a_report_is_written_beside_the_model(folder, run):
     assert result.stderr.splitlines()[-2:] == ["Model: modèle ünd.hik", "Report: a report.html"]
     assert "<html" in (folder / "a report.html").read_text()
     assert len(os.listdir()) == 4
+
+
+def test_categories_in_order(folder, quick, run, houses):
+    grades = ["poor", "fair", "good"]
+    houses["grade"] = [grades[i % 3] for i in range(len(houses))]
+    houses["stars"] = [i % 4 for i in range(len(houses))]
+    houses["price"] += 50.0 * (houses["grade"] == "good")
+    houses.to_csv("graded.csv", index=False)
+    words = ["fit", "graded.csv", "--target", "price", "--out", "graded.hik", "--drop", "sold"]
+    result = run(*words, "--ordered", "grade=poor, fair,good", "--ordered", "stars")
+    assert result.exit_code == 0, result.stderr
+    model = hikernel.load("graded.hik")
+    place = {name: m for m, name in enumerate(model.columns_.names)}
+    assert model.columns_.ordered == (place["grade"], place["stars"])
+    assert model.columns_.categories[place["grade"]] == ("poor", "fair", "good")
+    result = run(*words, "--force", "--ordered", "grade")
+    assert result.exit_code == 2
+    assert "no order of its own" in result.stderr
+    result = run(*words, "--force", "--ordered", "stars=few,many")
+    assert "lists text, but 'stars' has numbers" in result.stderr
+    result = run(*words, "--force", "--ordered", "star")
+    assert "--ordered names 'star', which is no column" in result.stderr

@@ -93,6 +93,21 @@ def test_predictions_follow_from_plain_data(basis):
         agrees(model, rows)
 
 
+def test_an_unknown_category_of_an_order_is_missing():
+    X, y = table()
+    order = ["small", "middle", "large", "huge"]
+    rng = np.random.default_rng(2)
+    places = rng.integers(0, 4, len(X))
+    X["grade"] = pd.Categorical([order[i] for i in places], order, ordered=True)
+    X.loc[rng.choice(len(X), 20, replace=False), "grade"] = None
+    model = HKLRegressor(1e-3, certify="none").fit(X, y + places + 2.0 * X["grade"].isna())
+    rows = other_rows(X)
+    rows["grade"] = rows["grade"].astype(object)
+    rows.loc[:9, "grade"] = "giant"
+    assert {"grade", "grade is missing"} <= {v for vs in model.effects_["variables"] for v in vs}
+    agrees(model, rows)
+
+
 @pytest.mark.slow
 def test_after_a_refit_on_variables():
     X, y = table()

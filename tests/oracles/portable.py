@@ -9,10 +9,7 @@ import math
 
 def evaluate(function, row):
     """Return f per output for a row: a dict from input names to values, None where missing."""
-    values = [
-        _value(one, row.get(one["name"])) if row.get(one["name"]) is not None else None
-        for one in function["inputs"]
-    ]
+    values = [_value(one, row.get(one["name"])) for one in function["inputs"]]
     variables = []
     for one in function["variables"]:
         x = values[one["input"]]
@@ -32,8 +29,12 @@ def evaluate(function, row):
 
 
 def _value(one, value):
+    if value is None:
+        return None
     if one["kind"] == "category":
-        return float(one["labels"].index(value)) if value in one["labels"] else -1.0
+        if value in one["labels"]:
+            return float(one["labels"].index(value))
+        return None if one["ordered"] else -1.0
     return float(value)
 
 

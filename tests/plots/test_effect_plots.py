@@ -106,6 +106,19 @@ def test_categories_are_bars_with_names_values_and_shares_of_the_rows():
     assert ax.get_xlabel() == "effect on price"
 
 
+@pytest.mark.parametrize("classes", [None, ["a", "b", "c"]])
+def test_ordered_categories_stay_in_their_order(classes):
+    summary = make_summary(2, classes=classes)
+    summary["data"]["columns"][3]["basis"] = "categorical+steps"
+    ax = plot_effect(summary, "x3")
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    assert names == CITIES[:5]
+    assert np.all(np.diff(ax.get_yticks()) < 0)  # the first on top
+    values = np.array(summary["effects"][1]["view"]["values"])
+    if classes is None:
+        assert [bar.get_width() for bar in ax.containers[0]] == pytest.approx(values[0])
+
+
 def test_what_raises_f_has_another_colour_than_what_lowers_it():
     bars = plot_effect(ELEVEN, "x3").containers[0]
     colours = {bar.get_width() > 0: bar.get_facecolor() for bar in bars}

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib.collections import LineCollection
 from plots.hand_made import CASES, FIVE, make_summary
@@ -372,16 +373,24 @@ def waterfall(ax):
     return tick_names(ax)[1:-1], starts, [bar.get_width() for bar in bars]
 
 
+def reasons(**contributions):
+    return [
+        SimpleNamespace(effect=name, values="", contributions=(change,))
+        for name, change in contributions.items()
+    ]
+
+
 @pytest.mark.parametrize(
     "explanation",
     [
         {"x0": 0.5, "x3": -1.0, "x0 * x1": 0.25},
         {"intercept": 1.5, "x0": 0.5, "x3": -1.0, "x0 * x1": 0.25},
         [("x0", 0.5), ("x3", -1.0), ("x0 * x1", 0.25)],
-        SimpleNamespace(contributions=[("x0", 0.5), ("x3", -1.0), ("x0 * x1", 0.25)]),
+        pd.Series({"intercept": 1.5, "x0": 0.5, "x3": -1.0, "x0 * x1": 0.25}),
+        SimpleNamespace(reasons=reasons(x0=0.5, x3=-1.0, **{"x0 * x1": 0.25})),
         SimpleNamespace(
-            contributions=[("x0", "", 0.5), ("x3", None, -1.0), ("x0 * x1", "", 0.25)],
-            intercept=np.array([1.5]),
+            reasons=reasons(x0=0.5, x3=-1.0, **{"x0 * x1": 0.25}),
+            intercept=(1.5,),
             prediction=1.25,
         ),
     ],
@@ -400,12 +409,34 @@ def test_a_prediction_goes_from_the_intercept_to_the_sum(explanation):
 
 def test_values_stand_beside_names_and_the_prediction_in_the_title():
     explanation = SimpleNamespace(
-        contributions=[("bmi", "31.2", 0.5)], intercept=0.0, prediction="yes (83 %)"
+        reasons=[
+            SimpleNamespace(effect="bmi", values="bmi = 31.2", contributions=(0.5,)),
+            SimpleNamespace(effect="a * b", values="a = 1, b is missing", contributions=(0.4,)),
+            SimpleNamespace(effect="age", values="age is missing", contributions=(0.3,)),
+        ],
+        intercept=(0.0,),
+        prediction="yes",
+        probabilities={"no": 0.17, "yes": 0.83},
     )
     ax = plot_prediction(make_summary(3, classes=["no", "yes"]), explanation)
-    assert waterfall(ax)[0] == ["bmi = 31.2"]
-    assert ax.get_title(loc="left") == "prediction: yes (83 %)"
+    assert waterfall(ax)[0] == ["bmi = 31.2", "a = 1, b is missing", "age is missing"]
+    assert ax.get_title(loc="left") == "prediction: yes (probability 0.83)"
     assert ax.get_xlabel() == "log odds of yes"
+    triples = plot_prediction(ELEVEN, [("bmi", 31.2, 0.5), ("age", "", 0.1)])
+    assert waterfall(triples)[0] == ["bmi = 31.2", "age"]
+
+
+def test_an_explanation_of_some_classes_is_drawn_for_these():
+    summary = make_summary(3, classes=["a", "b", "c"])
+    summary["intercept"] = [0.0, 5.0, -1.0]
+    two = [SimpleNamespace(effect="x0", values="", contributions=(2.0, 1.0))]
+    explanation = SimpleNamespace(reasons=two, classes=("c", "a"), prediction="b")
+    ax = plot_prediction(summary, explanation)
+    assert (ax.get_xlabel(), waterfall(ax)[1:]) == ("score of c", ([-1.0], [2.0]))
+    ax = plot_prediction(summary, explanation, output="a")
+    assert (ax.get_xlabel(), waterfall(ax)[1:]) == ("score of a", ([0.0], [1.0]))
+    with pytest.raises(ValueError, match="not about 'b'; make one with classes='b'"):
+        plot_prediction(summary, explanation, output="b")
 
 
 def test_small_effects_of_a_prediction_are_one_bar():
@@ -430,8 +461,8 @@ def test_the_class_of_a_prediction_is_the_one_with_the_largest_score():
 @pytest.mark.parametrize(
     ("explanation", "error", "message"),
     [
-        (3.0, TypeError, "An explanation is a mapping.*got float"),
-        ("x0", TypeError, "An explanation is a mapping.*got str"),
+        (3.0, TypeError, "An explanation is what.*got float"),
+        ("x0", TypeError, "An explanation is what.*got str"),
         ([("x0", 1, 2, 3)], TypeError, r"\(name, contribution\) or \(name, value, contribution\)"),
         ({"x0": "much"}, ValueError, "one finite number for the contribution of 'x0', got 'much'"),
         ({"x0": [1.0, 2.0]}, ValueError, "one finite number for the contribution of 'x0'"),

@@ -42,26 +42,24 @@ def opened(chromium, tmp_path_factory):
     Wrong are errors of scripts or of the console, dialogs, and requests other than for the file,
     but for those that a test expects.
     """
+    page = chromium.new_context(reduced_motion="reduce").new_page()
+    page.set_default_timeout(10_000)
+    found = []
+    page.on("pageerror", lambda error: found.append(f"error: {error}"))
+    page.on("console", lambda said: found.append(said.text) if said.type == "error" else None)
+    page.on("dialog", lambda dialog: (found.append(f"dialog: {dialog}"), dialog.dismiss()))
+    page.on("request", lambda request: found.append(f"request: {request.url}"))
 
     @contextmanager
     def open_page(summary, *, width=1200, height=900, dark=False, wrong=()):
         path = write_report(summary, tmp_path_factory.mktemp("page") / "report.html")
-        context = chromium.new_context(
-            viewport={"width": width, "height": height},
-            color_scheme="dark" if dark else "light",
-            reduced_motion="reduce",
-        )
-        found = []
-        page = context.new_page()
-        page.set_default_timeout(10_000)
-        page.on("pageerror", lambda error: found.append(f"error: {error}"))
-        page.on("console", lambda said: found.append(said.text) if said.type == "error" else None)
-        page.on("dialog", lambda dialog: (found.append(f"dialog: {dialog}"), dialog.dismiss()))
-        page.on("request", lambda request: found.append(f"request: {request.url}"))
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme="dark" if dark else "light")
+        page.mouse.move(0, 0)
+        found.clear()
         page.goto(path.as_uri())
         page.wait_for_selector("html[data-ready]")
         yield page
-        context.close()
         expected = [path.as_uri(), *wrong]
         assert len(found) == len(expected), found
         assert [part for part, text in zip(expected, found, strict=True) if part not in text] == []

@@ -24,8 +24,10 @@ def table(n=160, seed=0):
             "kind": rng.choice(["flat", "house", None], n, p=[0.5, 0.3, 0.2]),
         }
     )
+    grades = ["poor", "fair", "good"]
+    X["grade"] = pd.Categorical(rng.choice(grades, n), grades, ordered=True)
     y = 0.05 * X["size"] + np.log(X["income"]) * (X["town"] == "Oslo") + (X["size"] > 60)
-    y = y + X["rooms"].fillna(0.0) + X["kind"].isna() + 0.5 * X["new"]
+    y = y + X["rooms"].fillna(0.0) + X["kind"].isna() + 0.5 * X["new"] + (X["grade"] != "poor")
     return X, (y + 0.1 * rng.standard_normal(n)).rename("price")
 
 
@@ -35,6 +37,7 @@ def rows_to_ask(n=30, seed=1):
     X, _ = table(n, seed)
     X["size"] = np.where(rng.uniform(size=n) < 0.2, 1e3, X["size"])
     X["town"] = np.where(rng.uniform(size=n) < 0.2, "Paris", X["town"])
+    X["grade"] = np.where(rng.uniform(size=n) < 0.2, "grand", X["grade"].astype(object))
     return X
 
 
@@ -58,7 +61,7 @@ def two_classes():
 def three_classes():
     X, y = table()
     labels = pd.Series(np.digitize(y, y.quantile([0.3, 0.7])), name="third")
-    return _fit(HKLClassifier(1e-2, max_kernels=40), X, labels)
+    return _fit(HKLClassifier(4e-3, max_kernels=60), X, labels)
 
 
 @functools.cache

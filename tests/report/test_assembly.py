@@ -7,12 +7,14 @@ import re
 import subprocess
 import sys
 import tomllib
+import zlib
 from fnmatch import fnmatch
 from html.parser import HTMLParser
 from pathlib import Path
 
+import numpy as np
 import pytest
-from report.made import HOSTILE, made
+from report.made import HOSTILE, made, number_axis
 
 import hikernel.report
 from hikernel.report import page
@@ -59,6 +61,13 @@ def hostile():
 def test_the_summary_comes_back_from_the_page(hostile):
     (data,) = [text for kind, text in Reader(page(hostile)).scripts if kind == "application/json"]
     assert json.loads(data) == json.loads(json.dumps(lighter(hostile)))
+
+
+def test_a_large_summary_is_packed_and_comes_back():
+    summary = made(120, classes=["a", "b", "c"])
+    kind, text = next((kind, text) for kind, text in Reader(page(summary)).scripts if kind)
+    assert kind == "application/octet-stream"
+    assert json.loads(zlib.decompress(base64.b64decode(text))) == lighter(summary)
 
 
 def test_names_add_no_element(hostile):
@@ -111,13 +120,13 @@ def test_sixty_effects_stay_below_three_megabytes(classes):
     assert len(page(summary).encode()) < 3e6
 
 
-def test_sixty_surfaces_of_a_real_grid_stay_below_three_megabytes():
-    # 60 surfaces of 31 x 31 points with ten digits each: the largest a model of one output has.
-    summary = made(60)
-    surface = made(4)["effects"][3]["view"]
-    rough = [[[x / 3.0 for x in row] for row in surface["values"][0]]]
+def test_sixty_rough_surfaces_stay_below_three_megabytes():
+    # Three classes, 50 x 50 points where a step lies on each axis, and nothing that packs well.
+    rng = np.random.default_rng(0)
+    summary = made(60, classes=["a", "b", "c"])
+    axes = [number_axis("income", 50), number_axis("age", 50)]
     for effect in summary["effects"]:
-        effect["view"] = surface | {"values": rough}
+        effect["view"] = {"axes": axes, "values": rng.normal(size=(3, 50, 50)).tolist(), "held": []}
     assert len(page(summary).encode()) < 3e6
 
 

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from report.made import HOSTILE, made
 
+from hikernel.report import assembly
+
 pytestmark = pytest.mark.slow
 
 CLASSES = ["setosa", "versicolor", "virginica"]
@@ -78,11 +80,26 @@ def test_every_kind_of_plot_is_drawn(opened, classes):
 def test_the_first_screen_says_what_matters(opened):
     with opened(made(5)) as page:
         text = page.locator("header").inner_text()
-        for part in ["1,234 rows", "20 columns", "5 effects", "69.0", "proven", "income (50"]:
+        for part in [
+            "1,234 rows",
+            "20 columns",
+            "5 effects",
+            "69.0\u202f%",
+            "proven",
+            "income (50",
+        ]:
             assert part in text
         quality = page.locator("#quality").inner_text()
         for part in ["This model", "Linear model", "Constant", "0.31", "0.42", "smaller is better"]:
             assert part in quality
+
+
+def test_packed_data_are_read(opened, monkeypatch):
+    monkeypatch.setattr(assembly, "PACKED", 0)
+    with opened(made(2, target=HOSTILE[0])) as page:
+        assert page.locator("#summary").get_attribute("type") == "application/octet-stream"
+        assert HOSTILE[0] in page.locator("h1").inner_text()
+        assert page.locator("tr.effect").count() == 2
 
 
 def test_effects_are_sorted_by_click(opened):
@@ -130,11 +147,12 @@ HOVERS = {
     "curve": (0, (0.72, 0.4), ["income", "effect"]),
     "bars": (2, (0.45, 0.36), ["town", "Bergen", "share of the rows"]),
     "surface": (3, (0.72, 0.4), ["income", "age", "effect"]),
+    "curves": (4, (0.72, 0.4), ["income", "Oslo", "Bergen", "Rome"]),
 }
 
 
 def test_hovering_shows_values(opened):
-    with opened(made(4)) as page:
+    with opened(made(5)) as page:
         for kind, (effect, (x, y), said) in HOVERS.items():
             if effect:
                 page.locator("button.opener").nth(effect).click()
@@ -257,6 +275,7 @@ def test_the_path_is_read_by_keyboard(opened):
 def test_nothing_scrolls_sideways_on_a_phone(opened):
     with opened(made(60, n_hull=200), width=360, height=740) as page:
         assert overflow(page) <= 0
+        assert page.locator("tr.effect th").first.bounding_box()["width"] > 120
         for opener in page.locator("button.opener").all()[1:7]:
             opener.click()
         page.locator("details summary").evaluate_all("all => all.forEach(e => e.click())")
@@ -304,6 +323,19 @@ def test_dark_mode_changes_the_page_and_its_plots(opened):
         assert dark < 60
         assert light_page > 220
         assert brightness(page.screenshot()) < 60
+
+
+def test_paper_is_white_and_has_no_buttons(opened):
+    with opened(made(2), dark=True) as page:
+        drawn(page, "tr.detail")
+        page.emulate_media(media="print", color_scheme="dark")
+        assert (
+            page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        )
+        assert brightness(page.locator("#quality").screenshot()) > 200
+        for hidden in ["nav", "#effects .buttons", "#path .slide"]:
+            assert not page.locator(hidden).is_visible()
+        page.emulate_media(media="screen")
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
@@ -404,6 +436,7 @@ MISSING = {
 def test_what_is_not_known_is_said(opened, name):
     summary, said = MISSING[name]
     with opened(summary) as page:
+        assert page.locator("h1").inner_text() == "What drives price"
         for section, words in said.items():
             assert words in page.locator(f"#{section}").inner_text()
         for other in SECTIONS:
@@ -428,6 +461,8 @@ def test_a_model_on_a_graph_has_no_columns(opened):
         effect |= {"view": None, "variables": [], "order": 0, "shape": ""}
     with opened(summary) as page:
         assert "has no plot" in page.locator("#effects").inner_text()
+        assert page.locator("th.col-share").is_visible()
+        assert not page.locator("th.col-order").is_visible()
         assert "graph of kernels" in page.locator("#variables").inner_text()
         assert "graph of kernels" in page.locator("#data").inner_text()
         assert "which has no columns" in page.locator("#whatif").inner_text()

@@ -39,41 +39,40 @@ def case(request):
     return model, summary, rows
 
 
-def test_rows_entered_by_hand_are_predicted(opened, case):
+def test_the_page_predicts_as_the_model_does(opened, case):
     model, summary, rows = case
     asked = as_inputs(summary["function"], rows)
+    expected = answers(model, rows)
     assert any(None in row for row in asked)
     assert any(-1 in row for row in asked)
     with opened(summary) as page:
+        bars_add_up(page, summary)
+        np.testing.assert_allclose(all_at_once(page, summary, asked), expected, rtol=1e-9)
         page.locator("#whatif details summary").evaluate_all("all => all.forEach(e => e.click())")
-        for row, expected in list(zip(asked, answers(model, rows), strict=True))[:8]:
+        for row, right in list(zip(asked, expected, strict=True))[:8]:
             enter(page, summary["function"], row)
-            np.testing.assert_allclose(said(page), expected, rtol=1e-9)
+            np.testing.assert_allclose(said(page), right, rtol=1e-9)
+        bars_add_up(page, summary)
 
 
-def test_all_rows_are_predicted_in_the_browser(opened, case):
-    model, summary, rows = case
-    asked = as_inputs(summary["function"], rows)
-    with opened(summary) as page:
-        found = page.evaluate(
-            """([rows, summary]) => rows.map((row) => {
-              const { f } = HK.evaluate.evaluate(summary.function, row, summary.effects.length);
-              const said = HK.evaluate.predict(summary.link, f, summary.classes);
-              return said.probabilities || [said.value];
-            })""",
-            [asked, summary],
-        )
-    np.testing.assert_allclose(found, answers(model, rows), rtol=1e-9)
+def all_at_once(page, summary, rows):
+    return page.evaluate(
+        """([rows, summary]) => rows.map((row) => {
+          const { f } = HK.evaluate.evaluate(summary.function, row, summary.effects.length);
+          const said = HK.evaluate.predict(summary.link, f, summary.classes);
+          return said.probabilities || [said.value];
+        })""",
+        [rows, summary],
+    )
 
 
-def test_bars_add_up_to_the_prediction(opened, case):
-    _, summary, _ = case
-    with opened(summary) as page:
-        texts = page.locator("#whatif .waterfall td.num").all_inner_texts()
-        numbers = [float(text.replace("\u2212", "-").replace(",", "")) for text in texts]
-        assert sum(numbers[:-1]) == pytest.approx(numbers[-1], abs=0.02)
-        if summary["link"]["kind"] == "identity":
-            assert numbers[-1] == pytest.approx(said(page)[0], abs=1e-3)
+def bars_add_up(page, summary):
+    texts = page.locator("#whatif .waterfall td.num").all_inner_texts()
+    numbers = [float(text.replace("\u2212", "-").replace(",", "")) for text in texts]
+    assert len(numbers) > 3
+    assert sum(numbers[:-1]) == pytest.approx(numbers[-1], abs=0.02)
+    if summary["link"]["kind"] == "identity":
+        assert numbers[-1] == pytest.approx(said(page)[0], rel=1e-3)
 
 
 def test_the_slider_moves_by_keyboard_and_the_button_goes_back(opened):
@@ -89,8 +88,6 @@ def test_the_slider_moves_by_keyboard_and_the_button_goes_back(opened):
         assert float(field.input_value()) > before
         moved = said(page)
         assert moved != start
-        model = MODELS["regression"]()
-        assert moved[0] != pytest.approx(model.summary()["intercept"][0])
         page.get_by_role("button", name="Back to a typical row").click()
         assert said(page) == start
         assert float(field.input_value()) == before

@@ -20,7 +20,9 @@ from hikernel.cli.table_file import TableOptions, table_options
 __all__ = ["explain"]
 
 
-@click.command("explain")
+@click.command(
+    "explain", epilog="\b\nhikernel explain model.hik\nhikernel explain model.hik new.csv --row 3"
+)
 @click.argument("model")
 @click.argument("data", required=False)
 @click.option(
@@ -44,14 +46,10 @@ def explain(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    r"""Say what the MODEL of a file does, or why it predicts what it predicts.
+    """Say what the MODEL of a file does, or why it predicts what it predicts.
 
     Without DATA: effects, score, certificate and the formula. With DATA: the reasons for the
     prediction of one row, or of several.
-
-    \b
-    hikernel explain model.hik
-    hikernel explain model.hik new.csv --row 3
     """
     if data is None and (numbers or reading.given):
         option = "--row" if numbers else reading.given[0]

@@ -51,6 +51,7 @@ class _Roles:
     drop: tuple[str, ...] = ()
     categorical: tuple[str, ...] = ()
     basis: str | dict[str, str] = "auto"
+    ordered: dict[str, list[Any] | None] = field(default_factory=dict)
 
     def check(self, frame: pd.DataFrame) -> None:
         """Raise BadInput for columns that are not there, or that are two things at once."""
@@ -62,6 +63,7 @@ class _Roles:
             "--drop": self.drop,
             "--categorical": self.categorical,
             "--basis": tuple(named),
+            "--ordered": tuple(self.ordered),
         }
         for option, names in given.items():
             check_names(frame, option, names)
@@ -71,7 +73,7 @@ class _Roles:
                 other = alone.setdefault(name, option)
                 if other != option:
                     raise BadInput(f"{other} and {option} both name the column {name!r}.")
-        for option in ("--categorical", "--basis"):
+        for option in ("--categorical", "--basis", "--ordered"):
             for name in given[option]:
                 if name in alone:
                     raise BadInput(f"{alone[name]} and {option} both name the column {name!r}.")
@@ -92,9 +94,12 @@ class _Training:
     sample_weight: Any = None
     categorical: list[str] = field(default_factory=list)
     basis: str | dict[str, str] = "auto"
+    ordered: dict[str, list[Any] | None] = field(default_factory=dict)
 
 
-@click.command("fit")
+@click.command(
+    "fit", epilog="\b\nhikernel fit houses.csv --target price --out model.hik --report report.html"
+)
 @click.argument("data")
 @click.option("--target", required=True, metavar="COLUMN", help="What to predict.")
 @click.option("--out", metavar="FILE", help="Save the model, for example to model.hik.")
@@ -118,6 +123,12 @@ class _Training:
 )
 @click.option(
     "--categorical", multiple=True, metavar="COLUMN", help="Numbers that are names of categories."
+)
+@click.option(
+    "--ordered",
+    multiple=True,
+    metavar="COLUMN[=A,B,..]",
+    help="Categories with an order, from the lowest to the highest; without a list, numbers.",
 )
 @click.option("--drop", multiple=True, metavar="COLUMN", help="Leave out a column.")
 @click.option("--weight", metavar="COLUMN", help="Weights of the rows.")
@@ -146,6 +157,7 @@ def fit(
     loss: str | None,
     basis: tuple[str, ...],
     categorical: tuple[str, ...],
+    ordered: tuple[str, ...],
     drop: tuple[str, ...],
     weight: str | None,
     drop_missing_target: bool,
@@ -158,14 +170,11 @@ def fit(
     quiet: bool,
     **settings: Any,
 ) -> None:
-    r"""Fit a model to the table DATA and say what it found.
+    """Fit a model to the table DATA and say what it found.
 
     DATA is a CSV, TSV, Parquet or Feather file, or - for CSV from standard input. Alpha and refit
     are chosen by cross-validation (HKLRegressorCV, HKLClassifierCV). What was found goes to
     standard output, everything else to standard error.
-
-    \b
-    hikernel fit houses.csv --target price --out model.hik --report report.html
     """
     if quiet and verbose:
         raise BadInput("-q and -v contradict each other; choose one.")
@@ -174,8 +183,9 @@ def fit(
     console = Console(quiet)
     files = _check_files(out, report, force, data)
     implied = _check_loss(task, loss)
-    roles = _Roles(target, weight, drop, categorical, _read_basis(basis))
     frame = read_table_file(data, reading)
+    orders = _read_orders(ordered, frame)
+    roles = _Roles(target, weight, drop, categorical, _read_basis(basis), orders)
     training = _training(frame, roles, drop_missing_target, task, implied, console)
     settings |= {"refit": None if refit == "none" else refit, "random_state": seed}
     settings |= {} if loss is None else {"loss": loss}
@@ -239,6 +249,25 @@ def _read_basis(given: tuple[str, ...]) -> str | dict[str, str]:
     return named or (everywhere or ["auto"])[0]
 
 
+def _read_orders(given: tuple[str, ...], frame: pd.DataFrame) -> dict[str, list[Any] | None]:
+    """Return the order of every column that --ordered names; None for that of its numbers."""
+    orders: dict[str, list[Any] | None] = {}
+    for text in given:
+        column, found, listed = text.partition("=")
+        if text in frame.columns:
+            column, found, listed = text, "", ""
+        order: list[Any] = [part.strip() for part in listed.split(",")]
+        if found and column in frame.columns and frame[column].dtype.kind in "iuf":
+            try:
+                order = [float(part) for part in order]
+            except ValueError:
+                raise BadInput(
+                    f"--ordered {text} lists text, but {column!r} has numbers."
+                ) from None
+        orders[column] = order if found else None
+    return orders
+
+
 def _training(
     frame: pd.DataFrame,
     roles: _Roles,
@@ -260,13 +289,15 @@ def _training(
         )
     weights = None if roles.weight is None else read_weights(frame[roles.weight])
     named = () if isinstance(roles.basis, str) else tuple(roles.basis)
-    X = usable_columns(frame.drop(columns=roles.others), roles.categorical, named, console)
+    given = (*roles.categorical, *roles.ordered)
+    X = usable_columns(frame.drop(columns=roles.others), given, named, console)
     basis = roles.basis
     if not isinstance(basis, str):
         basis = {name: kind for name, kind in basis.items() if name in X.columns}
     categorical = [name for name in roles.categorical if name in X.columns]
     console.note(f"{len(X)} rows, {X.shape[1]} columns.")
-    return _Training(task, X, y, weights, categorical, basis)
+    ordered = {name: order for name, order in roles.ordered.items() if name in X.columns}
+    return _Training(task, X, y, weights, categorical, basis, ordered)
 
 
 def _estimator(task: str) -> Any:
@@ -277,7 +308,9 @@ def _estimator(task: str) -> Any:
 
 def _fitted(training: _Training, settings: dict[str, Any], console: Console) -> Any:
     """Return the fitted model; its warnings become lines."""
-    columns = {"basis": training.basis, "categorical": training.categorical or None}
+    columns: dict[str, Any] = {"basis": training.basis}
+    columns["categorical"] = training.categorical or None
+    columns["ordered"] = training.ordered or None
     model = _estimator(training.task)(**columns, **settings)
     with console.library_warnings(), sentences_of_library():
         return model.fit(training.X, training.y, sample_weight=training.sample_weight)

@@ -30,7 +30,9 @@ __all__ = ["predict"]
 _PREDICTION = "prediction"
 
 
-@click.command("predict")
+@click.command(
+    "predict", epilog="\b\nhikernel predict model.hik new.csv --keep id --out predictions.csv"
+)
 @click.argument("model")
 @click.argument("data")
 @click.option("--out", metavar="FILE", help="Write to a file instead of standard output.")
@@ -51,13 +53,10 @@ def predict(
     force: bool,
     quiet: bool,
 ) -> None:
-    r"""Predict the rows of the table DATA with the MODEL of a file.
+    """Predict the rows of the table DATA with the MODEL of a file.
 
     The result is CSV with a column "prediction", one line per row in the same order. Columns of
     DATA are found by name; those that the model does not take are ignored.
-
-    \b
-    hikernel predict model.hik new.csv --keep id --out predictions.csv
     """
     console = Console(quiet)
     target = None if out is None else check_destination(out, force=force, inputs=[model, data])

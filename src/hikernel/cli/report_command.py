@@ -29,7 +29,10 @@ def _can_report() -> bool:
     return find_spec("bokeh") is not None
 
 
-@click.command("report")
+_EXAMPLE = "\b\nhikernel report model.hik --out report.html"
+
+
+@click.command("report", epilog=_EXAMPLE)
 @click.argument("model")
 @click.option(
     "--out", metavar="FILE", help="The page; the name of the model with .html by default."
@@ -37,12 +40,9 @@ def _can_report() -> bool:
 @force_option
 @quiet_option
 def report(model: str, out: str | None, force: bool, quiet: bool) -> None:
-    r"""Write a page on the MODEL of a file, to open in a browser.
+    """Write a page on the MODEL of a file, to open in a browser.
 
     The page is one file that needs no network.
-
-    \b
-    hikernel report model.hik --out report.html
     """
     name = str(Path(model).with_suffix(".html")) if out is None else out
     target = check_destination(name, force=force, inputs=[model])

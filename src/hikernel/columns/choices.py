@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -37,7 +36,6 @@ __all__ = [
     "BasisChoice",
     "bases_frame",
     "choose_bases",
-    "log_choices",
     "warn_of_lost_columns",
 ]
 
@@ -140,6 +138,7 @@ def choose_bases(
         if isinstance(choice, str):
             choice = _of_distribution(X[:, m], weights, degree, steps=choice == WITH_STEPS)
         chosen.append(choice)
+    _log_choices(table, chosen)
     return chosen
 
 
@@ -274,16 +273,15 @@ def warn_of_lost_columns(
             warnings.warn(f"Column {table.names[m]} {why}", UserWarning, stacklevel=outside_level())
 
 
-def log_choices(table: ColumnTable, notes: Sequence[tuple[str, str]], n_vertices: int) -> None:
-    """Log kinds and bases of the columns, and the size of the graph."""
+def _log_choices(table: ColumnTable, chosen: Sequence[BasisChoice]) -> None:
+    """Log kinds and bases of the columns."""
     if not _log.isEnabledFor(logging.INFO):
         return
-    found = Counter(table.kinds), Counter(name for name, _ in notes)
+    found = Counter(table.kinds), Counter(choice.name for choice in chosen)
     counts = [", ".join(f"{n} {name}" for name, n in count.items()) for count in found]
-    size = f"10^{math.log10(n_vertices):.1f}"
-    _log.info("Columns: %s. Bases: %s. The graph has %s kernels.", *counts, size)
-    for name, kind, (basis, why) in zip(table.names, table.kinds, notes, strict=True):
-        _log.debug("Column %r (%s): basis %s, %s.", name, kind, basis, why)
+    _log.info("Columns: %s. Bases: %s.", *counts)
+    for name, kind, choice in zip(table.names, table.kinds, chosen, strict=True):
+        _log.debug("Column %r (%s): basis %s, %s.", name, kind, choice.name, choice.why)
 
 
 def bases_frame(

@@ -23,7 +23,6 @@ from hikernel.columns.choices import (
     BasisChoice,
     bases_frame,
     choose_bases,
-    log_choices,
     warn_of_lost_columns,
 )
 from hikernel.columns.reading import read_table
@@ -128,7 +127,6 @@ class ColumnGrid:
         warn_of_lost_columns(matrix, bases, table)
         notes = tuple((choice.name, choice.why) for choice in choices)
         grid = self._grid(bases, matrix, weights)
-        log_choices(table, notes, grid.n_vertices)
         return ColumnDesign(
             table, bases, grid, notes, self.owner, self.engine, self, tuple(choices)
         )

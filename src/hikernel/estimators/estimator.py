@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 import warnings
 from collections.abc import Iterator
@@ -189,6 +190,7 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):
         """Fit the graph to the rows, and return the problem to solve."""
         problem = TrainingProblem.make(data.source, data.rows, data.target, data.weights, data.loss)
         problem.objective.tail_mode(settings.certify)  # raises if not possible here
+        _log.info("The graph has 10^%.1f kernels.", math.log10(problem.graph.n_vertices))
         return problem
 
     def _check_refit(self, name: str | None, problem: TrainingProblem) -> None:

@@ -55,7 +55,8 @@ def portable_function(model: TermModel, design: ColumnDesign) -> Data:
     -------
     dict
         "intercept", a list with one number per output; "inputs", the columns of the table that f
-        depends on (position in the table, name, kind, labels of the categories); "variables", the
+        depends on (position in the table, name, kind, labels of the categories, and whether these
+        are "ordered": a category that is not among the labels is then missing); "variables", the
         arguments of f (position of the input; whether the variable is the indicator, 1 or 0, of a
         missing input; and its "levels"); "terms" (factors, shape, coef).
 
@@ -125,6 +126,7 @@ def portable_function(model: TermModel, design: ColumnDesign) -> Data:
                 "name": table.names[m],
                 "kind": table.kinds[m],
                 "labels": _labels(table.categories[m]),
+                "ordered": m in table.ordered,
             }
             for m in inputs
         ],

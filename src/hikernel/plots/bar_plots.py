@@ -47,13 +47,14 @@ def draw_bars(
     names: Sequence[object] | None,
     *,
     shares: NDArray[np.float64],
+    ordered: bool = False,
     xlabel: str | None = None,
     ylabel: object = None,
 ) -> None:
     """Draw the effect of categories: a bar each, or a dot for each of several outputs.
 
-    Categories are sorted by their effect, the largest on top, or by their share of the rows where
-    there are several outputs. A table of shares stands at the right.
+    Categories without an order are sorted by their effect, the largest on top, or by their share of
+    the rows where there are several outputs. A table of shares stands at the right.
 
     Parameters
     ----------
@@ -67,6 +68,8 @@ def draw_bars(
         Names of the outputs; None if a legend elsewhere has them.
     shares : ndarray of shape (n,)
         Shares of the rows, all zero if they are not known.
+    ordered : bool, default=False
+        Whether the categories stay in their order, the first on top.
     xlabel, ylabel : str, object, optional
         Labels of the axes.
     """
@@ -78,7 +81,10 @@ def draw_bars(
     most = max(2, int(height / (1.25 * size)) - head)
     by_share = np.argsort(-shares, kind="stable")
     kept = by_share[:most]
-    order = kept if several else kept[np.argsort(-values[0][kept], kind="stable")]
+    if ordered:
+        order = np.sort(kept)
+    else:
+        order = kept if several else kept[np.argsort(-values[0][kept], kind="stable")]
     places = np.arange(len(order), dtype=float)[::-1]
     ax.axvline(0.0, color=MUTED, linewidth=0.8, zorder=1)
     dots: list[Any] = []

@@ -61,12 +61,12 @@ def plot_effect(
     """Draw one effect of a model.
 
     A number is a curve above the density of the rows, with jumps where it jumps; a category is bars
-    with their share of the rows. Two numbers are filled contours, where lines along the edges
-    show the middle 90 % and the middle half of the rows; a number and a category a curve per
-    category (the largest 12 in colour); two categories tiles with numbers. An effect of three or
-    more variables has a panel for each of up to three values of its third variable; further
-    variables are held at the value that the title tells. Axes on which a few rows lie far out are
-    cut off, and say so.
+    with their share of the rows, the largest effect on top unless they have an order. Two numbers
+    are filled contours, where lines along the edges show the middle 90 % and the middle half of the
+    rows; a number and a category a curve per category (the largest 12 in colour); two categories
+    tiles with numbers. An effect of three or more variables has a panel for each of up to three
+    values of its third variable; further variables are held at the value that the title tells. Axes
+    on which a few rows lie far out are cut off, and say so.
 
     Parameters
     ----------
@@ -241,6 +241,7 @@ def draw_effect(
             values,
             names,
             shares=first["shares"],
+            ordered=first["ordered"],
             xlabel=words,
             ylabel=first["variable"],
         )

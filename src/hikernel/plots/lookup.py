@@ -267,7 +267,7 @@ class EffectView:
         The effect.
     axes : list of mapping
         One to three axes, numbers before categories, with the names of their values and, for
-        categories, the shares of the rows.
+        categories, the shares of the rows and whether they have an order.
     values : ndarray of shape (outputs, points of axis 0, ...)
         The effect on that grid.
     held : list of mapping
@@ -323,8 +323,10 @@ def _with_names(axis: Mapping[str, Any], column: Mapping[str, Any] | None) -> di
     values = axis["values"]
     if axis["kind"] == "number":
         return {**axis, "names": [_value(value) for value in values]}
-    names = _category_names(values, column)
-    return {**axis, "names": names, "shares": _shares_of(values, column)}
+    # Steps over categories follow an order, which only ordered ones have.
+    ordered = "steps" in str((column or {}).get("basis")) and (column or {})["kind"] == "category"
+    names, shares = _category_names(values, column), _shares_of(values, column)
+    return {**axis, "names": names, "shares": shares, "ordered": ordered}
 
 
 def _value(value: object) -> str:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hikernel.checks import check_integer
 from hikernel.plots.canvas import (
@@ -26,19 +25,9 @@ from hikernel.plots.lookup import Summary, as_summary, find_outputs, output_name
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from numpy.typing import NDArray
 
 __all__ = ["plot_prediction"]
-
-_Rows = list[tuple[str, NDArray[np.float64]]]
-"""Labels, and contributions per output."""
-
-
-@dataclass(frozen=True)
-class _Step:
-    """A bar: what it is called, and what it adds."""
-
-    label: str
-    change: float
 
 
 def plot_prediction(
@@ -58,16 +47,17 @@ def plot_prediction(
     ----------
     model : fitted estimator or dict
         The model, or what its ``summary()`` returned: it has the names of the outputs.
-    explanation : object, mapping or sequence
+    explanation : Explanation, mapping or sequence
         The effects on one row. One of
 
-        - what ``model.explain(row)`` returned;
-        - an object with ``contributions``, a sequence of ``(name, contribution)`` or ``(name,
-          value, contribution)`` where value is the text of the values of its variables, and,
-          if it has them, ``intercept`` and ``prediction``;
-        - a mapping from names of effects to contributions, such as a row of a data frame
-          as a dict; an entry ``"intercept"`` is the intercept;
-        - a sequence of such pairs or triples.
+        - what ``model.explain(row)`` returns, or any object with ``reasons``, each of which has
+          ``effect``, ``values`` (text, may be empty) and ``contributions`` (a number per class);
+          and with ``intercept``, ``prediction`` and ``classes`` (those that are explained, or
+          None) where they are known;
+        - a mapping or series from names of effects to contributions, such as
+          ``model.effects(X).iloc[0]``; an entry ``"intercept"`` is the intercept;
+        - a sequence of ``(name, contribution)``, or ``(name, value, contribution)`` with the value
+          of the variable as text.
 
         A contribution is a number, or a sequence with a number per class for models of three or
         more classes; so is the intercept. Where there is none, that of the model is used.
@@ -75,8 +65,8 @@ def plot_prediction(
     ax : matplotlib.axes.Axes, optional
         Where to draw; a new figure by default.
     output : str or int, optional
-        The class to explain, for models of three or more classes. The one with the largest f(x) by
-        default, among those that ``explanation`` is about.
+        The class to draw, for models of three or more classes. Of those that are explained, the one
+        with the largest f(x) by default.
     max_effects : int, default=12
         Number of effects with a bar of their own.
 
@@ -90,8 +80,7 @@ def plot_prediction(
     TypeError
         If ``explanation`` is something else.
     ValueError
-        If a contribution is not a number, or there is not one per class, or if the explanation is
-        not about the class that ``output`` names.
+        If a contribution is not a number, or there is not one per class.
     ImportError
         If matplotlib is not installed.
 
@@ -102,83 +91,117 @@ def plot_prediction(
     """
     check_integer("max_effects", max_effects, 1)
     summary = as_summary(model)
-    reasons = getattr(explanation, "reasons", None)
-    read = _read if reasons is None else _read_reasons
-    rows, intercept = read(summary, explanation)
-    totals = intercept + sum((values for _, values in rows), np.zeros_like(intercept))
-    which = int(np.nanargmax(totals)) if output is None else find_outputs(summary, output)[0]
-    if np.isnan(totals[which]):
-        raise ValueError(
-            f"The explanation is not about {summary['outputs'][which]!r}; explain the row with "
-            "classes=model.classes_."
-        )
-    ranked = sorted(rows, key=lambda row: -abs(row[1][which]))
-    steps = [_Step(label, float(values[which])) for label, values in ranked[:max_effects]]
-    ax = axes_or_new(ax, 6.8, 1.7 + 0.3 * (len(steps) + 3))
+    bill = _read(summary, explanation)
+    total = bill.intercept + bill.changes.sum(axis=0)
+    which = int(np.argmax(total)) if output is None else _explained(summary, bill, output)
+    changes = bill.changes[:, which]
+    ranked = np.argsort(-np.abs(changes), kind="stable")
+    words = output_name(summary, bill.outputs[which])
+    ax = axes_or_new(ax, 6.8, 1.7 + 0.3 * (min(max_effects, len(ranked)) + 3))
     most = max(1, int(room(ax)[1] / (1.25 * font_size(0.85))) - 4)
-    steps = steps[:most]
-    rest = [float(values[which]) for _, values in ranked[len(steps) :]]
-    if rest:
-        steps.append(_Step(f"{len(rest)} other effect" + "s" * (len(rest) > 1), sum(rest)))
-    words = output_name(summary, which)
-    _draw(ax, steps, float(intercept[which]), words)
+    own = ranked[: min(max_effects, most)]
+    rest = ranked[len(own) :]
+    labels = [bill.labels[i] for i in own]
+    steps = changes[own].tolist()
+    if len(rest):
+        labels.append(f"{len(rest)} other effect" + "s" * (len(rest) > 1))
+        steps.append(float(changes[rest].sum()))
+    _draw(ax, labels, np.array(steps, dtype=float), float(bill.intercept[which]), words)
     label_axes(ax, words)
-    prediction = getattr(explanation, "prediction", None)
-    if prediction is not None:
-        title(ax, f"prediction: {_text(prediction)}")
-    else:
-        title(ax, f"{words} = {number(float(totals[which]))}")
+    said = _prediction_words(explanation)
+    title(ax, f"prediction: {said}" if said else f"{words} = {number(float(total[which]))}")
     return ax
 
 
-def _read_reasons(summary: Summary, explanation: Any) -> tuple[_Rows, Any]:
-    """Return what ``_read`` does for the reasons of an estimator; NaN for classes left out."""
-    outputs = [str(label) for label in summary["outputs"]]
-    if explanation.classes is None:
-        places = [0]
-    else:
-        places = [outputs.index(str(label)) for label in explanation.classes]
+@dataclass(frozen=True)
+class _Bill:
+    """What adds up to f: a row of changes per effect, a column per explained output."""
 
-    def spread(numbers: Sequence[float]) -> Any:
-        values = np.full(len(outputs), np.nan)
-        values[places] = numbers
-        return values
-
-    rows = [
-        (clean(reason.values or reason.effect), spread(reason.contributions))
-        for reason in explanation.reasons
-    ]
-    return rows, spread(explanation.intercept)
+    labels: list[str]
+    changes: NDArray[np.float64]
+    intercept: NDArray[np.float64]
+    outputs: list[int]
 
 
-def _read(summary: Summary, explanation: Any) -> tuple[_Rows, Any]:
-    """Return labels and contributions per output, and the intercept per output."""
+def _read(summary: Summary, explanation: Any) -> _Bill:
+    """Return what an explanation says."""
+    outputs = find_outputs(summary, None)
+    classes = getattr(explanation, "classes", None)
+    if classes is not None:
+        outputs = [find_outputs(summary, str(label))[0] for label in classes]
     intercept = getattr(explanation, "intercept", None)
-    items = getattr(explanation, "contributions", explanation)
-    if isinstance(items, Mapping):
-        entries = dict(items)
-        if intercept is None:
-            intercept = entries.pop("intercept", None)
+    triples = [
+        (reason.effect, reason.values, reason.contributions)
+        for reason in getattr(explanation, "reasons", ())
+    ]
+    if not hasattr(explanation, "reasons"):
+        triples, intercept = _plain_triples(explanation)
+    if intercept is None:
+        intercept = [summary["intercept"][k] for k in outputs]
+    count = len(outputs)
+    labels = [_label(name, value) for name, value, _ in triples]
+    changes = [_numbers(part, count, f"the contribution of {name!r}") for name, _, part in triples]
+    return _Bill(
+        labels,
+        np.array(changes, dtype=float).reshape(len(triples), count),
+        _numbers(intercept, count, "the intercept"),
+        outputs,
+    )
+
+
+def _plain_triples(explanation: Any) -> tuple[list[tuple[Any, Any, Any]], Any]:
+    """Return names, values and contributions of a mapping or sequence, and its intercept."""
+    items, intercept = explanation, None
+    if callable(getattr(explanation, "items", None)):
+        entries = dict(explanation.items())
+        intercept = entries.pop("intercept", None)
         items = list(entries.items())
     if isinstance(items, str) or not isinstance(items, Sequence):
         raise TypeError(
-            "An explanation is a mapping from effects to contributions, a sequence of (name, "
-            "contribution), or an object with such contributions, "
-            f"got {type(explanation).__name__}."
+            "An explanation is what explain(row) returns, a mapping from effects to contributions, "
+            f"or a sequence of (name, contribution), got {type(explanation).__name__}."
         )
-    outputs = len(summary["outputs"])
-    start = summary["intercept"] if intercept is None else intercept
-    rows = []
+    out = []
     for item in items:
         if isinstance(item, str) or not isinstance(item, Sequence) or len(item) not in (2, 3):
             raise TypeError(
                 "A contribution is (name, contribution) or (name, value, contribution), "
                 f"got {item!r}."
             )
-        name, value = item[0], item[1] if len(item) == 3 else None
-        label = clean(name) if value in (None, "") else f"{clean(name)} = {clean(value)}"
-        rows.append((label, _numbers(item[-1], outputs, f"the contribution of {name!r}")))
-    return rows, _numbers(start, outputs, "the intercept")
+        out.append((item[0], item[1] if len(item) == 3 else None, item[-1]))
+    return out, intercept
+
+
+def _label(name: object, value: object) -> str:
+    """Return a name with its value; values that say the name themselves stand alone."""
+    text = clean(name)
+    if value is None or value == "":
+        return text
+    says = clean(value)
+    return says if " = " in says or says.startswith(text) else f"{text} = {says}"
+
+
+def _explained(summary: Summary, bill: _Bill, output: object) -> int:
+    """Return the position of a class among those that are explained."""
+    wanted = find_outputs(summary, output)[0]
+    if wanted not in bill.outputs:
+        raise ValueError(
+            f"This explanation is not about {output!r}; make one with classes={output!r}, "
+            "or leave output out."
+        )
+    return bill.outputs.index(wanted)
+
+
+def _prediction_words(explanation: Any) -> str:
+    """Return the prediction, with its probability if it is a label and there is one."""
+    prediction = getattr(explanation, "prediction", None)
+    if prediction is None:
+        return ""
+    label = getattr(explanation, "is_label", False) or not isinstance(prediction, Real)
+    if not label:
+        return number(float(prediction))
+    chance = (getattr(explanation, "probabilities", None) or {}).get(prediction)
+    return clean(prediction) + ("" if chance is None else f" (probability {chance:.2f})")
 
 
 def _numbers(value: Any, outputs: int, what: str) -> Any:
@@ -194,19 +217,21 @@ def _numbers(value: Any, outputs: int, what: str) -> Any:
     return out
 
 
-def _text(value: Any) -> str:
-    return number(float(value)) if isinstance(value, Real) else clean(value)
-
-
-def _draw(ax: Axes, steps: Sequence[_Step], intercept: float, result: str) -> None:
+def _draw(
+    ax: Axes,
+    labels: Sequence[str],
+    changes: NDArray[np.float64],
+    intercept: float,
+    result: str,
+) -> None:
+    """Draw the bars one below the other, each where the one above it ends."""
     size = font_size(0.85)
     width, _ = room(ax)
-    changes = np.array([step.change for step in steps], dtype=float)
     ends = intercept + np.concatenate([[0.0], np.cumsum(changes)])
-    places = np.arange(len(steps), 0, -1, dtype=float)
+    places = np.arange(len(labels), 0, -1, dtype=float)
     ax.barh(places, changes, left=ends[:-1], height=0.66, color=sign_colours(changes), zorder=3)
     # Thin lines lead from the end of a bar to the start of the next.
-    levels = np.arange(len(steps) + 1, -1, -1, dtype=float)
+    levels = np.arange(len(labels) + 1, -1, -1, dtype=float)
     ax.vlines(ends, levels[1:] - 0.33, levels[:-1] + 0.33, color=MUTED, linewidth=0.8, zorder=2)
     ax.plot(
         [ends[0], ends[-1]],
@@ -237,9 +262,9 @@ def _draw(ax: Axes, steps: Sequence[_Step], intercept: float, result: str) -> No
     span = (high - low) or 1.0
     words = (max(text_width(text, size) for text in texts) + 12.0) / width
     ax.set_xlim(low - 0.06 * span, high + (span + 0.06 * span) * words / max(0.3, 1.0 - words))
-    ax.set_ylim(-0.7, len(steps) + 1.7)
+    ax.set_ylim(-0.7, len(labels) + 1.7)
     ax.axvline(ends[0], color=FAINT, linewidth=0.8, zorder=1)
     bare(ax, keep="bottom")
     ax.tick_params(axis="y", length=0)
-    names = ["intercept", *(step.label for step in steps), result]
+    names = ["intercept", *labels, result]
     write_ticks(ax, "y", list(levels), names, points=0.8 * width, size=size)

@@ -12,6 +12,7 @@ import hashlib
 import html
 import json
 import re
+import zlib
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
@@ -21,6 +22,9 @@ from hikernel.report.bokeh_files import bokeh_scripts
 from hikernel.report.rounding import lighter
 
 __all__ = ["SCRIPTS", "page", "script_json"]
+
+PACKED = 500_000
+"""Characters of JSON from which on it is deflated: steps times steps shrink to a tenth."""
 
 SCRIPTS = (
     "evaluate.js",
@@ -46,12 +50,13 @@ SCRIPTS = (
     "certificate.js",
     "hull_layout.js",
     "hull.js",
+    "path_plot.js",
     "path.js",
     "about.js",
     "main.js",
 )
 """Our scripts in the order in which the page runs them."""
-STYLES = ("base.css", "parts.css")
+STYLES = ("base.css", "parts.css", "print.css")
 
 _PLACE = re.compile(r"\[\[(policy|title|css|summary|scripts)\]\]")
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"}
@@ -78,7 +83,7 @@ def page(summary: Mapping[str, Any]) -> str:
         "policy": _policy(scripts),
         "title": html.escape(_title(summary)),
         "css": "\n".join(_read(name) for name in STYLES),
-        "summary": script_json(lighter(summary)),
+        "summary": _data_block(script_json(lighter(summary))),
         "scripts": "\n".join(f"<script>{script}</script>" for script in scripts),
     }
     # One pass: what is put in is not looked at again.
@@ -95,6 +100,14 @@ def script_json(value: Any) -> str:
     """
     text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return re.sub("[<>&]", lambda match: _ESCAPES[match[0]], text)
+
+
+def _data_block(text: str) -> str:
+    """Return the element with the summary, which is data to a browser and not a script."""
+    if len(text) < PACKED:
+        return f'<script type="application/json" id="summary">{text}</script>'
+    packed = base64.b64encode(zlib.compress(text.encode("ascii"), 9)).decode("ascii")
+    return f'<script type="application/octet-stream" id="summary">{packed}</script>'
 
 
 def _check(summary: Mapping[str, Any]) -> None:

@@ -4,6 +4,7 @@
 HK.bars = (() => {
   const { color, series } = HK.theme;
   const { views, format } = HK;
+  const BAND = 0.68; // of the distance between two categories
 
   // `lines` are {label, values}, one value per category of the axis; several stand side by side.
   function build({ summary, axis, lines, limits, effect }) {
@@ -20,17 +21,17 @@ HK.bars = (() => {
       height: Math.max(170, 90 + names.length * (several ? 14 + 9 * lines.length : 26)),
     });
     figure.xgrids[0].visible = true;
-    const width = 0.72 / lines.length;
+    const width = BAND / lines.length;
     const drawn = lines.map((line, k) => {
-      const offset = 0.36 - (k + 0.5) * width;
+      const offset = 0.5 * BAND - (k + 0.5) * width;
       const values = line.values.map((value) => value ?? 0);
-      const fills = values.map((value) => (several ? series(k).color : color(value < 0 ? "negative" : "positive")));
+      const tone = (value) => color(value < 0 ? "negative" : "positive");
       return figure.hbar({
         y: names.map((_, i) => where(i) + offset),
         left: values.map(() => 0),
         right: values,
         height: width * 0.92,
-        fill_color: fills,
+        fill_color: several ? series(k).color : values.map(tone),
         line_color: null,
         name: String(k),
         legend_label: several ? format.plain(line.label, 24) : undefined,

@@ -1,4 +1,4 @@
-// Effects along a number: one curve, one per class or one per category, over the density of the data.
+// Effects along a number: one curve, or one per class or category, over the density of the data.
 "use strict";
 
 HK.curves = (() => {
@@ -22,17 +22,15 @@ HK.curves = (() => {
     const drawn = lines.map((line, i) => {
       const style = several ? series(i) : { color: color("series-1"), dash: [] };
       return figure.line(axis.values, line.values, {
-        name: String(i), line_width: 2.5, line_color: style.color, line_dash: style.dash,
+        line_width: 2.5, line_color: style.color, line_dash: style.dash,
         line_join: "round", legend_label: several ? format.plain(line.label, 24) : undefined,
       });
     });
     if (several) HK.figure.legend(figure);
-    const rows = (i, name) => [
-      ...(several ? [["", lines[name].label]] : []),
+    HK.tooltip.add(figure, drawn.slice(0, 1), (i) => [
       [axis.variable, format.number(axis.values[i])],
-      ["effect", format.signed(lines[name].values[i])],
-    ];
-    HK.tooltip.add(figure, drawn, rows, { mode: "vline" });
+      ...lines.map(({ label, values }) => [several ? label : "effect", format.signed(values[i])]),
+    ], { mode: "vline" });
     return figure;
   }
 
@@ -45,17 +43,15 @@ HK.curves = (() => {
   // A histogram along the bottom: where there are rows to learn from. Bins wider than others are
   // lower, as in every density, and bins outside the axis are left out.
   function density(figure, column, floor, height, shown) {
-    const ends = [shown[0], shown[shown.length - 1]];
-    const bins = binsOf(column, ends[1] - ends[0])
-      .map((bin) => ({ ...bin, left: Math.max(bin.left, ends[0]), right: Math.min(bin.right, ends[1]), wide: bin.right - bin.left }))
-      .filter(({ left, right }) => right > left);
-    const tallest = Math.max(...bins.map(({ share, wide }) => share / wide), 0);
+    const [low, high] = [shown[0], shown[shown.length - 1]];
+    const bins = binsOf(column, high - low).filter(({ left, right }) => right > low && left < high);
+    const tallest = Math.max(...bins.map(dense), 0);
     if (!(tallest > 0)) return;
     figure.quad({
-      left: bins.map(({ left }) => left),
-      right: bins.map(({ right }) => right),
+      left: bins.map(({ left }) => Math.max(left, low)),
+      right: bins.map(({ right }) => Math.min(right, high)),
       bottom: floor,
-      top: bins.map(({ share, wide }) => floor + (height * share) / wide / tallest),
+      top: bins.map((bin) => floor + (height * dense(bin)) / tallest),
       fill_color: color("density"),
       line_color: color("card"),
       line_width: 0.5,
@@ -65,8 +61,16 @@ HK.curves = (() => {
   // The bins of a histogram; of a column with few values, a narrow bar at each.
   function binsOf(column, wide) {
     const { histogram, values } = column || {};
-    if (histogram) return histogram.shares.map((share, i) => ({ left: histogram.edges[i], right: histogram.edges[i + 1], share }));
-    return (values || []).map(([value, share]) => ({ left: value - 0.008 * wide, right: value + 0.008 * wide, share }));
+    if (histogram) {
+      const { edges, shares } = histogram;
+      return shares.map((share, i) => ({ left: edges[i], right: edges[i + 1], share }));
+    }
+    const half = 0.008 * wide;
+    return (values || []).map(([x, share]) => ({ left: x - half, right: x + half, share }));
+  }
+
+  function dense({ left, right, share }) {
+    return right > left ? share / (right - left) : 0;
   }
 
   return { build, MOST_LINES };

@@ -1,95 +1,103 @@
-// The plot of one effect with its choices: which class, which slice. Used wherever an effect is shown.
+// The plot of one effect with its choices, class and slice, wherever an effect is shown.
 "use strict";
 
 HK.effectView = (() => {
-  const { el, name, note, select } = HK.dom;
+  const { el, name, names, note, select, small } = HK.dom;
   const { views, format } = HK;
 
   // Returns an element; the plot in it is drawn when it is seen.
   function create(summary, effect) {
     const { view } = effect;
     if (!view) return note("This effect has no plot: it is not a function of columns of a table.");
-    const outputs = summary.outputs || ["f"];
-    const sliced = view.axes.length > 2 ? view.axes[2] : null;
-    const along = view.axes.length === 1;
-    // Classes of an effect of one variable fit into one plot.
-    const together = along && outputs.length > 1 && outputs.length <= HK.curves.MOST_LINES;
-    const state = { output: together ? -1 : 0, slice: sliced ? Math.floor(sliced.values.length / 2) : 0 };
+    const { outputs } = summary;
+    const sliced = view.axes[2];
+    // The classes of an effect of one variable fit into one plot.
+    const several = outputs.length > 1 && outputs.length <= HK.curves.MOST_LINES;
+    const together = several && view.axes.length === 1;
+    const state = {
+      output: together ? -1 : 0,
+      slice: sliced ? Math.floor(sliced.values.length / 2) : 0,
+    };
     const box = el("div");
-    const caption = isMap(view) ? el("p", { class: "small caption" }) : null;
+    const caption = el("p", { class: "small caption" });
     const table = HK.numberTable(summary, view);
-    let mounted = null;
-    const choices = el("div", { class: "choices" });
+    const plot = HK.figure.mount(box, description(effect), () => build(summary, view, state));
+    const choices = [];
     if (outputs.length > 1) {
       const options = [...(together ? ["all classes"] : []), ...outputs];
-      choices.append(select("Class", options, 0, (i) => change({ output: together ? i - 1 : i })));
+      const pick = (i) => change({ output: together ? i - 1 : i });
+      choices.push(select("Class", options, 0, pick));
     }
-    if (sliced) choices.append(sliceChoice(sliced, state.slice, (slice) => change({ slice })));
+    if (sliced) choices.push(sliceChoice(sliced, state.slice, (slice) => change({ slice })));
 
     function change(part) {
       Object.assign(state, part);
-      mounted.redraw();
+      plot.redraw();
+      describe();
+    }
+
+    function describe() {
       table.update(state);
-      say();
+      if (isMap(view)) HK.dom.replace(caption, "Colour: ", name(words(summary, state.output)), ".");
     }
 
-    function say() {
-      if (isMap(view)) HK.dom.replace(caption, "Colour: ", name(effectWords(summary, state.output)), ".");
-    }
-
-    table.update(state);
-    say();
-    mounted = HK.figure.mount(box, description(summary, effect), () => build(summary, view, state));
-    return el("div", { class: "effect-view" }, choices.childElementCount ? choices : null, caption, box, held(view), table.element);
+    describe();
+    return el("div", { class: "effect-view" },
+      choices.length ? el("div", { class: "choices" }, choices) : null,
+      isMap(view) ? caption : null, box, held(view), table.element);
   }
 
-  // Two variables make a heat map, unless the second is a category with few values: a curve for each.
+  // Two variables make a heat map, unless a curve for each value of the second is easier to read.
   function isMap({ axes: [first, second] }) {
     if (!second) return false;
-    return first.kind !== "number" || second.kind === "number" || second.values.length > HK.curves.MOST_LINES;
+    const few = second.kind !== "number" && second.values.length <= HK.curves.MOST_LINES;
+    return first.kind !== "number" || !few;
   }
 
-  function effectWords(summary, output) {
+  function words(summary, output) {
     return output < 0 ? "effect on the score" : `effect on ${views.scaleWords(summary, output)}`;
   }
 
   function build(summary, view, { output, slice }) {
-    const chosen = output < 0 ? summary.outputs.map((_, k) => k) : [output];
-    const effect = effectWords(summary, output);
-    const limits = views.extent(view.values);
     const [first, second] = view.axes;
-    const common = { summary, axis: first, limits, effect };
+    const limits = views.extent(view.values);
+    const common = { summary, axis: first, limits, effect: words(summary, output) };
     if (!second) {
+      const chosen = output < 0 ? summary.outputs.map((_, k) => k) : [output];
       const lines = chosen.map((k) => ({ label: summary.outputs[k], values: view.values[k] }));
-      return first.kind === "number" ? HK.curves.build({ ...common, lines }) : HK.bars.build({ ...common, lines });
+      const { build: draw } = first.kind === "number" ? HK.curves : HK.bars;
+      return draw({ ...common, lines });
     }
-    const values = views.grid(view, chosen[0], slice);
-    if (!isMap(view)) {
-      const lines = second.values.map((label, j) => ({ label: String(label), values: values.map((row) => row[j]) }));
-      return HK.curves.build({ ...common, lines });
-    }
-    return HK.surface.build({ axes: [first, second], values, limits });
+    const values = views.grid(view, output, slice);
+    if (isMap(view)) return HK.surface.build({ axes: [first, second], values, limits });
+    const lines = second.values.map((label, j) => ({
+      label: String(label),
+      values: values.map((row) => row[j]),
+    }));
+    return HK.curves.build({ ...common, lines });
   }
 
   function sliceChoice(axis, chosen, pick) {
     const group = HK.dom.id("slice");
-    const texts = axis.values.map((_, i) => views.place(axis, i));
-    return el("fieldset", { class: "segments" }, el("legend", {}, name(axis.variable, 40)),
-      texts.map((text, i) => el("label", {},
-        el("input", { type: "radio", name: group, value: i, checked: i === chosen, on: { change: () => pick(i) } }),
-        el("span", {}, HK.format.shorten(text, 24)))));
+    const option = (_, i) => el("label", {},
+      el("input", {
+        type: "radio", name: group, value: i, checked: i === chosen, on: { change: () => pick(i) },
+      }),
+      name(views.place(axis, i), 24));
+    return el("fieldset", { class: "segments" },
+      el("legend", {}, name(axis.variable, 40)), axis.values.map(option));
   }
 
-  function held(view) {
-    if (!view.held?.length) return null;
-    const parts = view.held.flatMap(({ variable, value }, i) => [
-      i ? ", " : "", name(variable, 40), ` at ${typeof value === "number" ? format.number(value) : value}`]);
-    return el("p", { class: "small" }, "Held fixed in this plot: ", parts, ".");
+  function held({ held: fixed }) {
+    if (!fixed?.length) return null;
+    const parts = fixed.map(({ variable, value }) =>
+      `${variable} at ${typeof value === "number" ? format.number(value) : value}`);
+    return small("Held fixed in this plot: ", names(parts, 12, 60), ".");
   }
 
-  function description(summary, effect) {
-    const kind = effect.view.axes.map((axis) => `${axis.variable} (${axis.kind})`).join(" and ");
-    return `Plot of the effect ${effect.name} along ${kind}. The button "Show the numbers" below lists its values.`;
+  function description({ name: label, view }) {
+    const along = view.axes.map((axis) => `${axis.variable} (${axis.kind})`).join(" and ");
+    return `Plot of the effect ${label} along ${along}. "Show the numbers" below lists its values.`;
   }
 
   return { create };

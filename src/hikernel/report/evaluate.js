@@ -1,16 +1,18 @@
 // f(x) from summary.function, with every digit: the twin of explain/portable.py in the browser.
 // Pure functions without a page, so that they can be tested anywhere.
 //
-// A row is a list with one entry per input: a number, the position of a category (-1 for one that is
-// not known), 0 or 1 for a boolean, null where the value is missing.
+// A row is a list with one entry per input: a number, the position of a category (-1 for one that
+// is not known), 0 or 1 for a boolean, null where the value is missing.
 "use strict";
 globalThis.HK = globalThis.HK || {};
 
 HK.evaluate = (() => {
   const FAR = 1e30; // beyond, only the leading power of a polynomial counts
 
+  const LARGEST = Number.MAX_VALUE;
+
   const clip = (x, low, high) => Math.min(Math.max(x, low), high);
-  const scaled = (spec, x) => clip((x - spec.center) / spec.scale, -Number.MAX_VALUE, Number.MAX_VALUE);
+  const scaled = (spec, x) => clip((x - spec.center) / spec.scale, -LARGEST, LARGEST);
   const single = (values) => values.map((value) => [value]);
 
   function unit(length, position) {
@@ -44,7 +46,7 @@ HK.evaluate = (() => {
     return terms;
   }
 
-  function times(vector, matrix) {
+  function rotated(vector, matrix) {
     return matrix[0].map((_, k) => vector.reduce((sum, value, i) => sum + value * matrix[i][k], 0));
   }
 
@@ -58,8 +60,9 @@ HK.evaluate = (() => {
       if (knots[middle] <= z) low = middle;
       else high = middle;
     }
-    const wide = knots[high] - knots[low];
-    return single([1, ...heights[low].map((left, j) => ((heights[high][j] - left) / wide) * (z - knots[low]) + left)]);
+    const along = z - knots[low];
+    const slope = (left, j) => (heights[high][j] - left) / (knots[high] - knots[low]);
+    return single([1, ...heights[low].map((left, j) => slope(left, j) * along + left)]);
   }
 
   function kernel({ name, b }, p, z) {
@@ -78,7 +81,7 @@ HK.evaluate = (() => {
       const known = u.reduce((sum, value, k) => sum + row[k] * value, 0);
       u.push((kernel(spec.kernel, spec.pivots[i], z) - known) / row[i]);
     });
-    if (spec.rotation) u = times(u, spec.rotation);
+    if (spec.rotation) u = rotated(u, spec.rotation);
     const levels = spec.before.map((what) => [what === "one" ? 1 : z]);
     let start = 0;
     for (const width of spec.widths) {
@@ -93,7 +96,7 @@ HK.evaluate = (() => {
     const t = spec.root * clip(z, -1e150, 1e150);
     const terms = hermite(t, spec.ratio, spec.height * Math.exp(-spec.decay * z * z), n);
     const levels = single(terms.slice(0, spec.n_single));
-    if (spec.rotation) levels.push(times(terms.slice(spec.n_single), spec.rotation));
+    if (spec.rotation) levels.push(rotated(terms.slice(spec.n_single), spec.rotation));
     return spec.constant ? [[1], ...levels] : levels;
   }
 
@@ -105,7 +108,9 @@ HK.evaluate = (() => {
       return [[1], unit(spec.cuts.length + 1, spec.cuts.filter((cut) => cut < x).length)];
     },
     orthonormal: (spec, x) => orthonormal(spec, scaled(spec, x)),
-    asinh: (spec, x) => levels(spec.inner, Math.asinh((scaled(spec, x) - spec.median) / spec.spread)),
+    asinh(spec, x) {
+      return levels(spec.inner, Math.asinh((scaled(spec, x) - spec.median) / spec.spread));
+    },
     interpolation: (spec, x) => interpolated(spec.knots, spec.heights, scaled(spec, x)),
     powers: (spec, x) => single(spec.factors.map((factor, j) => factor * scaled(spec, x) ** j)),
     hermite: (spec, x) => single(hermite(scaled(spec, x), spec.ratio, 1, spec.n)),
@@ -114,7 +119,9 @@ HK.evaluate = (() => {
     branches(spec, x) {
       const all = [[1]];
       spec.parts.forEach((part, k) => {
-        levels(part, x).slice(1).forEach((level, i) => { all[spec.starts[k] + i] = level; });
+        levels(part, x).slice(1).forEach((level, i) => {
+          all[spec.starts[k] + i] = level;
+        });
       });
       return all;
     },
@@ -135,11 +142,14 @@ HK.evaluate = (() => {
   }
 
   function outer(factors) {
-    return factors.reduce((product, factor) => product.flatMap((left) => factor.map((right) => left * right)), [1]);
+    const times = (product, factor) => product.flatMap((a) => factor.map((b) => a * b));
+    return factors.reduce(times, [1]);
   }
 
   // One number per output for each term; terms with a missing variable are zero.
-  function termValues(fn, row) {
+  function termValues(fn, given) {
+    // A category that is not known has no place in an order, and counts as missing.
+    const row = given.map((x, i) => (x === -1 && fn.inputs[i].ordered ? null : x));
     const known = fn.variables.map((variable) => variableLevels(variable, row));
     return fn.terms.map((term) => {
       const factors = term.factors.map(([variable, level]) => known[variable][level]);
@@ -165,7 +175,8 @@ HK.evaluate = (() => {
     return { f, effects, rest };
   }
 
-  // What `predict` and `predict_proba` say: {value} for numbers, {probabilities, label} for classes.
+  // What `predict` and `predict_proba` say: {value} for numbers, {label, probabilities} for
+  // classes.
   function predict(link, f, classes) {
     const best = (scores) => classes[scores.indexOf(Math.max(...scores))];
     if (link.kind === "identity") return { value: f[0] };

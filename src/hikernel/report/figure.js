@@ -56,7 +56,9 @@ HK.figure = (() => {
       axis_label_text_font_size: "13px",
       axis_label_text_font_style: "normal",
     });
-    if (axis.formatter instanceof Bokeh.LogTickFormatter) axis.formatter = new Bokeh.PrintfTickFormatter({ format: "%g" });
+    if (axis.formatter instanceof Bokeh.LogTickFormatter) {
+      axis.formatter = new Bokeh.PrintfTickFormatter({ format: "%g" });
+    }
     if (!texts) return;
     axis.ticker = new Bokeh.FixedTicker({ ticks: texts.map((_, i) => i) });
     axis.major_label_overrides = new Map(texts.map((text, i) => [i, HK.format.plain(text, 28)]));

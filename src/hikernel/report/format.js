@@ -7,21 +7,26 @@ HK.format = (() => {
   const NARROW = "\u202f"; // narrow no-break space, before a percent sign
 
   function sign(text) {
-    return text.replace("-", MINUS);
+    return text.replace(/-/g, MINUS);
   }
 
-  // A number with `digits` significant digits, thousands separated, tiny and huge ones as powers of ten.
+  function known(value) {
+    return value !== null && value !== undefined;
+  }
+
+  // A number with so many significant digits, its thousands apart; tiny and huge ones with a power
+  // of ten.
   function number(x, digits = 4) {
-    if (x === null || x === undefined || !Number.isFinite(x)) return "not known";
+    if (!known(x) || !Number.isFinite(x)) return "not known";
     if (x === 0) return "0";
     const size = Math.abs(x);
     if (size >= 1e9 || size < 1e-4) {
       const [mantissa, exponent] = x.toExponential(Math.max(0, digits - 2)).split("e");
       return sign(`${mantissa}e${Number(exponent)}`);
     }
-    const decimals = Math.max(0, digits - 1 - Math.floor(Math.log10(size)));
-    const rounded = Number(x.toFixed(Math.min(decimals, 20)));
-    return sign(rounded.toLocaleString("en-US", { maximumFractionDigits: Math.min(decimals, 20) }));
+    const decimals = Math.min(20, Math.max(0, digits - 1 - Math.floor(Math.log10(size))));
+    const rounded = Number(x.toFixed(decimals));
+    return sign(rounded.toLocaleString("en-US", { maximumFractionDigits: decimals }));
   }
 
   function signed(x, digits = 3) {
@@ -30,7 +35,7 @@ HK.format = (() => {
   }
 
   function count(n) {
-    return n === null || n === undefined ? "an unknown number of" : n.toLocaleString("en-US");
+    return known(n) ? n.toLocaleString("en-US") : "an unknown number of";
   }
 
   function plural(n, one, many = `${one}s`) {
@@ -39,11 +44,12 @@ HK.format = (() => {
 
   // With `digits`, as many decimals; else the fewer the larger the share is.
   function percent(share, digits) {
-    if (share === null || share === undefined || !Number.isFinite(share)) return "not known";
+    if (!known(share) || !Number.isFinite(share)) return "not known";
     const value = 100 * share;
     const size = Math.abs(value);
     if (value > 0 && value < 0.005) return `<${NARROW}0.01${NARROW}%`;
-    const decimals = digits !== undefined ? digits : size === 0 || size >= 10 ? 0 : size >= 1 ? 1 : 2;
+    const usual = size === 0 || size >= 10 ? 0 : size >= 1 ? 1 : 2;
+    const decimals = digits === undefined || size === 0 ? usual : digits;
     return `${sign(value.toFixed(decimals))}${NARROW}%`;
   }
 
@@ -52,7 +58,8 @@ HK.format = (() => {
     const characters = Array.from(String(text));
     if (characters.length <= most) return characters.join("");
     const left = Math.ceil((most - 1) * 0.6);
-    return `${characters.slice(0, left).join("")}\u2026${characters.slice(left + 1 - most).join("")}`;
+    const end = characters.slice(left + 1 - most);
+    return [...characters.slice(0, left), "\u2026", ...end].join("");
   }
 
   // A name for a canvas, which has no markup to isolate it: marks that turn the direction of text
@@ -70,5 +77,5 @@ HK.format = (() => {
     return text.charAt(0).toUpperCase() + text.slice(1);
   }
 
-  return { number, signed, count, plural, percent, shorten, plain, capital };
+  return { known, number, signed, count, plural, percent, shorten, plain, capital };
 })();

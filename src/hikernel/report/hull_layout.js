@@ -1,11 +1,11 @@
-// Where the nodes of the hull stand: layers by depth, parents above children. No page, only numbers.
+// Where the nodes of the hull stand: layers by depth, parents above children. Only numbers.
 "use strict";
 globalThis.HK = globalThis.HK || {};
 
 HK.hullLayout = (() => {
-  const LABEL_WIDTH = 92;
+  const LABEL_WIDTH = 96;
   const LABEL_HEIGHT = 46;
-  const MOST_LABELS = 24;
+  const MOST_LABELS = 40;
   const NODE_WIDTH = 26;
   const LAYER_HEIGHT = 74;
   const ROW_HEIGHT = 30;
@@ -31,8 +31,8 @@ HK.hullLayout = (() => {
     return found;
   }
 
-  // Returns {places: [{x, y, layer, room}], layers: [[node, ...]], height}. `room` is the width of a
-  // label, 0 in layers with too many nodes for labels. A layer that is too wide is broken into rows.
+  // Returns {places: [{x, y, layer, room}], layers: [[node, ...]], height}. `room` is the width of
+  // a label, 0 in layers with too many nodes for labels. A wide layer is broken into rows.
   function layout(hull, width) {
     const depth = depths(hull);
     const layers = [];
@@ -41,7 +41,7 @@ HK.hullLayout = (() => {
     let y = TOP;
     layers.forEach((layer, d) => {
       const wanted = (i) => {
-        const above = hull[i].parents.map((parent) => places[parent]?.x).filter((x) => x !== undefined);
+        const above = hull[i].parents.map((parent) => places[parent].x);
         return above.length ? above.reduce((a, b) => a + b, 0) / above.length : width / 2;
       };
       layer.sort((a, b) => wanted(a) - wanted(b) || a - b);
@@ -54,7 +54,12 @@ HK.hullLayout = (() => {
         const row = Math.floor(k / each);
         const inRow = Math.min(each, layer.length - row * each);
         const gap = width / inRow;
-        places[node] = { x: gap * ((k % each) + 0.5), y: y + row * rowHeight, layer: d, room: labelled ? gap : 0 };
+        places[node] = {
+          x: gap * ((k % each) + 0.5),
+          y: y + row * rowHeight,
+          layer: d,
+          room: labelled ? gap : 0,
+        };
       });
       y += (rows - 1) * rowHeight + LAYER_HEIGHT;
     });

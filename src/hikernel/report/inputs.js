@@ -9,7 +9,7 @@ HK.inputs = (() => {
   function value(input, given) {
     if (given === null || given === undefined) return null;
     if (input.kind === "number") return tidy(input, Number(given));
-    if (input.kind === "boolean") return given === true || given === 1 || given === "True" ? 1 : 0;
+    if (input.kind === "boolean") return [true, 1, "True"].includes(given) ? 1 : 0;
     return input.labels.indexOf(String(given));
   }
 
@@ -18,7 +18,8 @@ HK.inputs = (() => {
     const box = el("div", { class: "input", "data-input": position });
     const id = HK.dom.id("input");
     const first = initial ?? fallback(input);
-    const control = input.kind === "number" ? numberControl(input, id, first, send) : listControl(input, id, first, send);
+    const make = input.kind === "number" ? numberControl : listControl;
+    const control = make(input, id, first, send);
     const missing = input.missing_allowed
       ? el("input", { type: "checkbox", checked: initial === null, on: { change: send } })
       : null;
@@ -37,16 +38,22 @@ HK.inputs = (() => {
     }
 
     control.disable(Boolean(missing?.checked));
-    box.append(el("label", { class: "input-name", for: id }, name(input.name, 40)),
-      missing ? el("label", { class: "missing" }, missing, " missing") : el("span"), ...control.elements);
+    box.append(
+      el("label", { class: "input-name", for: id }, name(input.name, 40)),
+      missing ? el("label", { class: "missing" }, missing, " missing") : el("span"),
+      ...control.elements);
     return { element: box, reset };
+  }
+
+  function fallback(input) {
+    return input.kind === "number" ? 0.5 * ((input.min ?? 0) + (input.max ?? 1)) : 0;
   }
 
   function limits(input, middle) {
     return [input.min ?? middle - 1, input.max ?? middle + 1];
   }
 
-  // A number with no more digits than a tenth of a step of the slider: what is shown is what is used.
+  // A number with no more digits than a tenth of a step of the slider: the field shows all of them.
   function tidy(input, x) {
     if (input.values) return x;
     const [low, high] = limits(input, x);
@@ -54,22 +61,22 @@ HK.inputs = (() => {
     return decimals > 15 ? Number(x.toPrecision(8)) : Number(x.toFixed(Math.max(0, decimals)));
   }
 
-  function fallback(input) {
-    return input.kind === "number" ? 0.5 * ((input.min ?? 0) + (input.max ?? 1)) : 0;
-  }
-
   // A step of 1, 2 or 5 times a power of ten that divides the range into about 200 parts.
   function niceStep(low, high) {
     const rough = (high - low) / STEPS || 1;
     const power = 10 ** Math.floor(Math.log10(rough));
-    return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= rough) || 10 * power;
+    return power * ([1, 2, 5].find((factor) => factor * power >= rough) || 10);
   }
 
   // The positions of a slider as values: all values of a column that has few, else even steps.
   function scaleOf(input, first) {
-    if (input.values) {
-      const near = (x) => input.values.reduce((best, value, i) => (Math.abs(value - x) < Math.abs(input.values[best] - x) ? i : best), 0);
-      return { last: input.values.length - 1, at: (k) => input.values[k], position: near };
+    const { values } = input;
+    if (values) {
+      const nearest = (x) => {
+        const distances = values.map((one) => Math.abs(one - x));
+        return distances.indexOf(Math.min(...distances));
+      };
+      return { last: values.length - 1, at: (k) => values[k], position: nearest };
     }
     const [low, high] = limits(input, first);
     const step = niceStep(low, high);
@@ -81,16 +88,23 @@ HK.inputs = (() => {
   }
 
   function numberControl(input, id, first, send) {
-    let current = first;
     const scale = scaleOf(input, first);
-        const field = el("input", { type: "number", id, step: "any", value: String(first), inputmode: "decimal" });
+    const field = el("input", { type: "number", id, step: "any", inputmode: "decimal" });
     const slider = el("input", {
       type: "range", min: 0, max: scale.last, step: 1, "aria-label": `${input.name}, slider`,
     });
+    let current;
 
-    function slide(x) {
-      slider.value = String(scale.position(x));
-      slider.setAttribute("aria-valuetext", String(x));
+    function set(x) {
+      current = x;
+      field.value = String(x);
+      field.setAttribute("aria-invalid", "false");
+      slide();
+    }
+
+    function slide() {
+      slider.value = String(scale.position(current));
+      slider.setAttribute("aria-valuetext", String(current));
     }
 
     field.addEventListener("input", () => {
@@ -98,36 +112,41 @@ HK.inputs = (() => {
       field.setAttribute("aria-invalid", String(!Number.isFinite(typed)));
       if (!Number.isFinite(typed)) return;
       current = typed;
-      slide(current);
+      slide();
       send();
     });
     slider.addEventListener("input", () => {
-      current = scale.at(Number(slider.value));
-      field.value = String(current);
-      field.setAttribute("aria-invalid", "false");
-      slider.setAttribute("aria-valuetext", field.value);
+      set(scale.at(Number(slider.value)));
       send();
     });
-    slide(first);
+    set(first);
     return {
       elements: [slider, field],
       value: () => current,
-      set: (x) => { current = x; field.value = String(x); field.setAttribute("aria-invalid", "false"); slide(x); },
-      disable: (off) => { field.disabled = off; slider.disabled = off; },
+      set,
+      disable: (off) => {
+        field.disabled = off;
+        slider.disabled = off;
+      },
     };
   }
 
   function listControl(input, id, first, send) {
     const labels = input.kind === "boolean" ? ["False", "True"] : input.labels;
-    const options = labels.map((label, i) => el("option", { value: i }, HK.format.shorten(label, 60)));
+    const options = labels.map((label, i) =>
+      el("option", { value: i }, HK.format.shorten(label, 60)));
     if (input.kind === "category") options.push(el("option", { value: -1 }, "(another value)"));
     const control = el("select", { id, on: { change: send } }, options);
     control.value = String(first);
     return {
       elements: [control],
       value: () => Number(control.value),
-      set: (position) => { control.value = String(position); },
-      disable: (off) => { control.disabled = off; },
+      set: (position) => {
+        control.value = String(position);
+      },
+      disable: (off) => {
+        control.disabled = off;
+      },
     };
   }
 

@@ -1,4 +1,4 @@
-// Reads the summary and draws the page, part by part. A part that fails says so and leaves the others.
+// Reads the summary and draws the page part by part. One that fails says so and leaves the others.
 "use strict";
 
 (() => {
@@ -23,18 +23,34 @@
       draw(summary, box);
     } catch (error) {
       console.error(error);
-      box.append(note("This part of the page could not be drawn; the data it needs are not as expected."));
+      box.append(note("This part could not be drawn: the data it needs are not as expected."));
     }
   }
 
-  function start() {
-    const summary = JSON.parse(document.getElementById("summary").textContent);
+  // The summary: as JSON, or deflated where it is large.
+  async function read() {
+    const block = document.getElementById("summary");
+    if (block.type === "application/json") return JSON.parse(block.textContent);
+    const bytes = Uint8Array.from(atob(block.textContent), (letter) => letter.charCodeAt(0));
+    const unpacked = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return JSON.parse(await new Response(unpacked).text());
+  }
+
+  async function start() {
+    if (typeof DecompressionStream === "undefined") {
+      document.getElementById("main").append(note("This browser is too old to show the report; ",
+        "open it in one from 2023 or later."));
+      return;
+    }
+    const summary = await read();
     Bokeh.set_log_level("off");
     guarded(HK.head.draw, summary, document.getElementById("top"));
     const main = document.getElementById("main");
     const links = PARTS.map(([id, title, short, draw]) => {
       const body = el("div");
-      main.append(el("section", { id, class: "card", "aria-labelledby": `${id}-title` }, el("h2", { id: `${id}-title` }, title), body));
+      const heading = el("h2", { id: `${id}-title` }, title);
+      const attributes = { id, class: "card", "aria-labelledby": heading.id };
+      main.append(el("section", attributes, heading, body));
       guarded(draw, summary, body);
       return el("li", {}, el("a", { href: `#${id}` }, short));
     });

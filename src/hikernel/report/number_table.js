@@ -10,8 +10,9 @@ HK.numberTable = (() => {
   // Returns the element and `update({output, slice})`, which fills it when it is open.
   return function create(summary, view) {
     let state = { output: 0, slice: 0 };
-    const body = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Values of this effect" });
-    const element = el("details", { class: "numbers" }, el("summary", {}, "Show the numbers"), body);
+    const body = HK.dom.scroller("Values of this effect");
+    const element = HK.dom.folded("Show the numbers", body);
+    element.classList.add("numbers");
     const fill = () => element.open && HK.dom.replace(body, table(summary, view, state));
     element.addEventListener("toggle", fill);
     return { element, update: (next) => { state = { ...next }; fill(); } };

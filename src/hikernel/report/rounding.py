@@ -11,12 +11,16 @@ from typing import Any
 
 __all__ = ["lighter"]
 
-DIGITS = 5
-"""Significant digits of the largest value of a grid; smaller values have as many decimals."""
+CURVE_DIGITS = 5
+SURFACE_DIGITS = 4
+"""Significant digits of the largest value of a grid; smaller values have as many decimals.
+
+A surface has a thousand values where a curve has eighty, and is read from its colours.
+"""
 
 
 def lighter(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the summary with the numbers of grids, histograms and the path rounded.
+    """Return the summary with the values of effects on grids rounded.
 
     Examples
     --------
@@ -34,13 +38,14 @@ def lighter(summary: Mapping[str, Any]) -> dict[str, Any]:
 def _view(view: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if view is None:
         return None
-    return {**view, "values": _rounded(view["values"], _decimals(view["values"]))}
+    digits = CURVE_DIGITS if len(view["axes"]) == 1 else SURFACE_DIGITS
+    return {**view, "values": _rounded(view["values"], _decimals(view["values"], digits))}
 
 
-def _decimals(values: Any) -> int:
-    """Return the number of decimals that leave the largest number ``DIGITS`` digits."""
+def _decimals(values: Any, digits: int) -> int:
+    """Return the number of decimals that leave the largest number so many digits."""
     size = _largest(values)
-    return DIGITS - 1 - math.floor(math.log10(size)) if size > 0 else 0
+    return digits - 1 - math.floor(math.log10(size)) if size > 0 else 0
 
 
 def _largest(values: Any) -> float:

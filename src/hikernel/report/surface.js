@@ -42,14 +42,17 @@ HK.surface = (() => {
   }
 
   function side(axis) {
-    if (axis.kind !== "number") return { label: axis.variable, texts: axis.values.map((text) => format.plain(text, 16)), turned: axis.values.length > 5 };
-    return { label: axis.variable, range: [axis.values[0], axis.values[axis.values.length - 1]] };
+    const { variable: label, values } = axis;
+    if (axis.kind === "number") return { label, range: [values[0], values[values.length - 1]] };
+    const texts = values.map((text) => format.plain(text, 16));
+    return { label, texts, turned: values.length > 5 };
   }
 
   // Where the cells of an axis begin and end: half-way between its values.
   function edges(axis) {
     const { values } = axis;
-    if (axis.kind !== "number") return [values.map((_, i) => i - 0.48), values.map((_, i) => i + 0.48)];
+    const around = (half) => values.map((_, i) => i + half);
+    if (axis.kind !== "number") return [around(-0.48), around(0.48)];
     const middles = values.slice(1).map((value, i) => 0.5 * (value + values[i]));
     return [[values[0], ...middles], [...middles, values[values.length - 1]]];
   }

@@ -2,20 +2,20 @@
 "use strict";
 
 HK.theme = (() => {
-  const dark = globalThis.matchMedia ? matchMedia("(prefers-color-scheme: dark)") : null;
+  const dark = matchMedia("(prefers-color-scheme: dark)");
   const listeners = new Set();
+  const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3], [5, 2], [1, 2], [12, 4], [6, 2, 2, 2]];
+  const HEAT = ["heat-low", "heat-lower", "heat-zero", "heat-higher", "heat-high"];
 
-  if (dark) dark.addEventListener("change", () => listeners.forEach((listener) => listener()));
+  dark.addEventListener("change", () => listeners.forEach((listener) => listener()));
 
   function color(name) {
     return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
   }
 
-  // Okabe and Ito's colours, which people with any kind of colour vision tell apart, with a dash each.
+  // After Okabe and Ito: people with any kind of colour vision tell them apart, by dashes as well.
   function series(i) {
-    const names = ["series-1", "series-2", "series-3", "series-4", "series-5", "series-6", "series-7", "series-8"];
-    const dashes = [[], [8, 4], [2, 3], [10, 3, 2, 3], [5, 2], [1, 2], [12, 4], [6, 2, 2, 2]];
-    return { color: color(names[i % names.length]), dash: dashes[i % dashes.length] };
+    return { color: color(`series-${(i % DASHES.length) + 1}`), dash: DASHES[i % DASHES.length] };
   }
 
   function channels(hex) {
@@ -24,12 +24,12 @@ HK.theme = (() => {
 
   // `steps` colours from low over the colour of zero to high.
   function diverging(steps = 101) {
-    const stops = ["heat-low", "heat-lower", "heat-zero", "heat-higher", "heat-high"].map((name) => channels(color(name)));
+    const stops = HEAT.map((name) => channels(color(name)));
     return Array.from({ length: steps }, (_, i) => {
       const place = (i / (steps - 1)) * (stops.length - 1);
       const left = Math.min(Math.floor(place), stops.length - 2);
-      const mixed = stops[left].map((c, k) => Math.round(c + (place - left) * (stops[left + 1][k] - c)));
-      return `#${mixed.map((c) => c.toString(16).padStart(2, "0")).join("")}`;
+      const mix = (c, k) => Math.round(c + (place - left) * (stops[left + 1][k] - c));
+      return `#${stops[left].map(mix).map((c) => c.toString(16).padStart(2, "0")).join("")}`;
     });
   }
 

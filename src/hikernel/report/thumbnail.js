@@ -6,13 +6,14 @@ HK.thumbnail = (() => {
   const { views } = HK;
   const WIDTH = 84;
   const HEIGHT = 28;
-  const MOST_CELLS = 16;
+  const MOST_CELLS = 10;
 
   function create(effect) {
     const { view } = effect;
     if (!view) return el("span", { class: "thumb" });
     const picture = svg("svg", {
-      class: "thumb", width: WIDTH, height: HEIGHT, viewBox: `0 0 ${WIDTH} ${HEIGHT}`, "aria-hidden": "true",
+      class: "thumb", "aria-hidden": "true",
+      width: WIDTH, height: HEIGHT, viewBox: `0 0 ${WIDTH} ${HEIGHT}`,
     });
     const limits = views.extent(view.values);
     if (view.axes.length > 1) tiles(picture, view, Math.max(-limits[0], limits[1]));
@@ -35,9 +36,10 @@ HK.thumbnail = (() => {
     const wide = xs[xs.length - 1] - xs[0] || 1;
     zero(picture, y(0));
     view.values.slice(0, 8).forEach((values, k) => {
-      const points = values
-        .map((value, i) => `${(2 + ((WIDTH - 4) * (xs[i] - xs[0])) / wide).toFixed(1)},${y(value ?? 0).toFixed(1)}`);
-      picture.append(svg("polyline", { class: `thumb-line series-${k + 1}`, points: points.join(" ") }));
+      const x = (i) => 2 + ((WIDTH - 4) * (xs[i] - xs[0])) / wide;
+      const points = values.map((value, i) => `${x(i).toFixed(1)},${y(value ?? 0).toFixed(1)}`);
+      const line = { class: `thumb-line series-${k + 1}`, points: points.join(" ") };
+      picture.append(svg("polyline", line));
     });
   }
 
@@ -54,7 +56,8 @@ HK.thumbnail = (() => {
   }
 
   function largest(outputs) {
-    return outputs[0].map((_, i) => outputs.map((values) => values[i]).reduce((a, b) => (Math.abs(b) > Math.abs(a) ? b : a)));
+    const larger = (a, b) => (Math.abs(b) > Math.abs(a) ? b : a);
+    return outputs[0].map((_, i) => outputs.map((values) => values[i]).reduce(larger));
   }
 
   function tiles(picture, view, size) {
@@ -74,7 +77,8 @@ HK.thumbnail = (() => {
 
   function thinned(n) {
     const most = Math.min(n, MOST_CELLS);
-    return Array.from({ length: most }, (_, i) => Math.round((i * (n - 1)) / Math.max(1, most - 1)));
+    const step = (n - 1) / Math.max(1, most - 1);
+    return Array.from({ length: most }, (_, i) => Math.round(i * step));
   }
 
   return { create };

@@ -2,42 +2,44 @@
 "use strict";
 
 HK.variables = (() => {
-  const { el, name, note } = HK.dom;
+  const { el, name, bar, line, note } = HK.dom;
   const { format } = HK;
   const MOST = 12;
 
   function draw(summary, box) {
     const variables = summary.variables || [];
     if (!variables.length) {
-      box.append(note(summary.data?.has_columns === false
-        ? "This model was fitted on a graph of kernels, not on columns of a table, so that there are no variables to compare."
-        : "The model uses no variable."));
+      box.append(summary.data?.has_columns === false
+        ? note("This model was fitted on a graph of kernels, not on columns of a table, so that ",
+          "there are no variables to compare.")
+        : note("The model uses no variable."));
       return;
     }
-    box.append(el("p", {}, "The dark part is what a variable does alone, the light part what it does together with others. ",
-      "An effect of two variables counts for both, so that shares may add up to more than 100\u202f%."));
     const ordered = [...variables].sort((a, b) => b.share - a.share);
-    const longest = Math.max(...ordered.map(({ share }) => share), 1e-12);
-    box.append(list(ordered.slice(0, MOST), longest));
+    const longest = Math.max(ordered[0].share, 1e-12);
+    box.append(
+      el("p", {}, "The dark part is what a variable does alone, the light part what it does ",
+        "together with others. An effect of two variables counts for both, so that shares may add ",
+        "up to more than 100\u202f%."),
+      list(ordered.slice(0, MOST), longest));
     if (ordered.length > MOST) {
-      box.append(el("details", {}, el("summary", {}, `${ordered.length - MOST} more variables`), list(ordered.slice(MOST), longest)));
+      const rest = ordered.slice(MOST);
+      box.append(HK.dom.folded(format.plural(rest.length, "more variable"), list(rest, longest)));
     }
   }
 
   function list(variables, longest) {
-    return el("table", { class: "plain shares" },
-      el("thead", { class: "hidden" }, el("tr", {}, ["Variable", "Share"].map((text) => el("th", { scope: "col" }, text)))),
-      el("tbody", {}, variables.map(({ name: label, share, alone }) => {
-        const width = (value) => `${(100 * Math.max(0, value || 0)) / longest}%`;
-        const text = alone > 0 && alone < share - 5e-4 ? `${format.percent(share)}, ${format.percent(alone)} alone`
-          : alone > 0 ? format.percent(share) : `${format.percent(share)}, only with others`;
-        return el("tr", {}, el("th", { scope: "row" }, name(label, 40)), el("td", {},
-          el("span", { class: "bar" },
-            el("span", { class: "bar-track", "aria-hidden": "true" },
-              el("span", { class: "bar-fill light", style: { width: width(share) } }),
-              el("span", { class: "bar-fill", style: { width: width(Math.min(alone || 0, share)) } })),
-            el("span", { class: "bar-text" }, text))));
-      })));
+    const rows = variables.map(({ name: label, share, alone }) => {
+      const lengths = [share / longest, Math.min(alone || 0, share) / longest];
+      return line(name(label, 40), bar(lengths, words(share, alone)));
+    });
+    return HK.dom.table("shares", ["Variable", "Share"], rows, { hidden: true });
+  }
+
+  function words(share, alone) {
+    if (!(alone > 0)) return `${format.percent(share)}, only with others`;
+    if (alone > share - 5e-4) return format.percent(share);
+    return `${format.percent(share)}, ${format.percent(alone)} alone`;
   }
 
   return { draw };
