@@ -308,6 +308,7 @@ def test_formulas_can_be_drawn():
         assert svg.count("<svg") == svg.count("</svg>") == 1
         assert "currentColor" in svg
         assert "metadata" not in svg
+        assert "#ffffff" not in svg  # on a dark page
     with pytest.raises(ValueError, match="Unknown symbol"):
         drawn(r"\nosuchthing", 1.0)
 

@@ -35,7 +35,8 @@ def drawn(formula: str, scale: float) -> str:
 
     file = io.BytesIO()
     font = FontProperties(size=scale * EM, math_fontfamily="stix")
-    with rc_context({"svg.fonttype": "path", "svg.hashsalt": "hikernel"}):
+    clear = {"figure.facecolor": "none", "savefig.facecolor": "none"}  # pages may be dark
+    with rc_context({"svg.fonttype": "path", "svg.hashsalt": "hikernel", **clear}):
         depth = math_to_image(f"${formula}$", file, font, dpi=72, format="svg", color=_INK)
     svg = file.getvalue().decode()
     width, height = (float(size) for size in re.findall(r'(?:width|height)="([\d.]+)pt"', svg)[:2])
