@@ -24,6 +24,7 @@ from columns.tables import (
 )
 
 from hikernel.bases import Categorical
+from hikernel.columns import ColumnTable
 
 
 @pytest.mark.parametrize("make", TABLES)
@@ -291,3 +292,14 @@ def test_the_table_is_plain_frozen_data():
     np.testing.assert_array_equal(copy.transform(pandas_plain()), table.transform(pandas_plain()))
     saved = json.loads(json.dumps(dataclasses.asdict(table), allow_nan=False))
     assert saved["categories"][2] == list(table.categories[2])
+
+
+@pytest.mark.parametrize("labels", [[3, 1], pd.MultiIndex.from_tuples([("a", "b"), ("a", "c")])])
+def test_names_that_are_not_strings_must_be_the_same_in_the_same_order(labels):
+    X = pd.DataFrame([[1.0, 5.0], [2.0, 3.0]], columns=labels)
+    fitted, _ = ColumnTable.fit_transform(X)
+    with pytest.raises(ValueError, match="same order"):
+        fitted.transform(X.iloc[:, ::-1])
+    np.testing.assert_array_equal(fitted.transform(X.to_numpy()), X)  # an array has no names
+    other, _ = ColumnTable.fit_transform(X.to_numpy())
+    np.testing.assert_array_equal(other.transform(X), X)

@@ -302,3 +302,16 @@ def test_mappings_of_matrices_are_rows_too():
     rows = {node: np.asarray(data.block(node, GRAPH_ROWS[:1])) for node in model.nodes_}
     assert model.explain(rows).f == (pytest.approx(model.predict(GRAPH_ROWS[:1])[0]),)
     assert len(NUMBERS) == len(GRAPH_ROWS)
+
+
+def test_a_model_without_effects_has_its_intercept_as_reason():
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(60, 3)), rng.normal(size=60)
+    model = HKLRegressor(1e3).fit(X, y)
+    assert len(model.effects_) == 0
+    found = model.explain(X[:1])
+    assert found.reasons == ()
+    assert found.prediction == pytest.approx(float(model.intercept_))
+    assert "intercept" in str(found)
+    classes = HKLClassifier(1e3).fit(X, np.arange(60) % 3)
+    assert classes.explain(X[:1]).reasons == ()

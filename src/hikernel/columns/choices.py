@@ -24,7 +24,8 @@ from hikernel.bases import (
 )
 from hikernel.bases.column import Column
 from hikernel.checks import outside_level
-from hikernel.columns.table import ColumnTable, column_position, known_columns
+from hikernel.columns.reading import column_position, known_columns
+from hikernel.columns.table import ColumnTable
 from hikernel.engines.protocol import FloatArray
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,14 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 
-__all__ = ["RawColumn", "RawTable", "read_table", "unused_name"]
+__all__ = [
+    "RawColumn",
+    "RawTable",
+    "column_position",
+    "known_columns",
+    "read_table",
+    "unused_name",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -266,3 +273,42 @@ def _not_a_table(shape: tuple[int, ...]) -> str:
         f"X must be a table with rows and columns, got an array of {len(shape)} dimension(s), "
         f"shape {shape}.{advice if len(shape) == 1 else ''}"
     )
+
+
+def column_position(
+    key: object, names: Sequence[str], labels: Sequence[Any] | None, n_positions: int
+) -> int | None:
+    """Return the position of the column that a user names; None if there is none.
+
+    Parameters
+    ----------
+    key : object
+        A label of the frame, a name, or a position.
+    names : sequence of str
+        Names of the columns.
+    labels : sequence or None
+        Labels of the columns of the table that are not strings. Among integers, one is a name and
+        not a position.
+    n_positions : int
+        Number of columns that may be given by position.
+    """
+    integer = isinstance(key, (int, np.integer)) and not isinstance(key, bool)
+    if labels is not None and not isinstance(key, bool) and isinstance(key, Hashable):
+        found = {label: m for m, label in enumerate(labels)}.get(key)
+        if found is not None or (integer and _are_integers(labels)):
+            return found
+    if isinstance(key, str):
+        return {name: m for m, name in enumerate(names)}.get(key)
+    return int(key) if integer and 0 <= key < n_positions else None  # type: ignore[operator, call-overload]
+
+
+def known_columns(names: Sequence[str], labels: Sequence[Any] | None, n_positions: int) -> str:
+    """Return the columns that a user may name, for error messages."""
+    listed = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
+    if labels is not None and _are_integers(labels):
+        return listed
+    return f"{listed} (or positions 0 to {n_positions - 1})"
+
+
+def _are_integers(labels: Sequence[Any]) -> bool:
+    return any(isinstance(label, (int, np.integer)) for label in labels)

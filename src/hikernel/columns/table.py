@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,11 +21,18 @@ from hikernel.columns.kinds import (
     to_codes,
     to_numbers,
 )
-from hikernel.columns.reading import RawColumn, RawTable, read_table, unused_name
+from hikernel.columns.reading import (
+    RawColumn,
+    RawTable,
+    column_position,
+    known_columns,
+    read_table,
+    unused_name,
+)
 from hikernel.engines.protocol import FloatArray
 from hikernel.graphs import RowSet
 
-__all__ = ["ColumnTable", "TableRows", "column_position", "known_columns"]
+__all__ = ["ColumnTable", "TableRows"]
 
 
 @dataclass(frozen=True)
@@ -69,6 +76,8 @@ class ColumnTable:
         For each indicator column at the end of the matrix, the position of its table column.
     ordered : tuple of int
         Positions of the columns whose categories have an order; they are listed in that order.
+    labelled : bool
+        Whether ``names`` are those of a frame whose column names are not strings.
 
     Examples
     --------
@@ -90,6 +99,7 @@ class ColumnTable:
     feature_names_in: tuple[str, ...] | None
     indicators: tuple[int, ...]
     ordered: tuple[int, ...] = ()
+    labelled: bool = False
 
     @classmethod
     def fit_transform(
@@ -142,6 +152,7 @@ class ColumnTable:
         table = cls(
             tuple(names), tuple(kinds), tuple(categories), len(names), raw.names, (), in_order
         )
+        table = replace(table, labelled=raw.labels is not None)
         matrix = table._matrix(raw)
         missing = np.isnan(matrix).sum(axis=0)
         indicators = tuple(int(m) for m in np.flatnonzero((missing > 0) & (missing < raw.n_rows)))
@@ -214,6 +225,9 @@ class ColumnTable:
     def _check_columns(self, raw: RawTable) -> None:
         if self.feature_names_in is not None and raw.names is not None:
             _check_names(self.feature_names_in, raw.names)
+        if self.labelled and raw.labels is not None:
+            given = tuple(column.name for column in raw.columns)
+            _check_names(self.names[: self.n_features_in], given)
         if len(raw.columns) != self.n_features_in:
             raise ValueError(
                 f"X has {len(raw.columns)} features, but {type(self).__name__} is expecting "
@@ -277,45 +291,6 @@ class TableRows(RowSet):
         out = np.zeros(self.n_read)
         out[self.positions] = weights
         return out
-
-
-def column_position(
-    key: object, names: Sequence[str], labels: Sequence[Any] | None, n_positions: int
-) -> int | None:
-    """Return the position of the column that a user names; None if there is none.
-
-    Parameters
-    ----------
-    key : object
-        A label of the frame, a name, or a position.
-    names : sequence of str
-        Names of the columns.
-    labels : sequence or None
-        Labels of the columns of the table that are not strings. Among integers, one is a name and
-        not a position.
-    n_positions : int
-        Number of columns that may be given by position.
-    """
-    integer = isinstance(key, (int, np.integer)) and not isinstance(key, bool)
-    if labels is not None and not isinstance(key, bool) and isinstance(key, Hashable):
-        found = {label: m for m, label in enumerate(labels)}.get(key)
-        if found is not None or (integer and _are_integers(labels)):
-            return found
-    if isinstance(key, str):
-        return {name: m for m, name in enumerate(names)}.get(key)
-    return int(key) if integer and 0 <= key < n_positions else None  # type: ignore[operator, call-overload]
-
-
-def known_columns(names: Sequence[str], labels: Sequence[Any] | None, n_positions: int) -> str:
-    """Return the columns that a user may name, for error messages."""
-    listed = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
-    if labels is not None and _are_integers(labels):
-        return listed
-    return f"{listed} (or positions 0 to {n_positions - 1})"
-
-
-def _are_integers(labels: Sequence[Any]) -> bool:
-    return any(isinstance(label, (int, np.integer)) for label in labels)
 
 
 def _check_categorical(

@@ -6,6 +6,7 @@ import copy
 import logging
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -290,7 +291,7 @@ class Comparison:
         )
 
     def simpler(self, data: TrainingData, model: TermModel) -> SimplerModels:
-        """Return what a constant and a linear model score on the folds, if there is time.
+        """Return what a constant and, if there is time, a linear model score on the folds.
 
         A scorer of the user may look at more than predictions, and is not asked.
         """
@@ -298,16 +299,13 @@ class Comparison:
             return SimplerModels()
         source = self.problem.design.linear()
         linear = None
-        try:
-            if source is not None and refit_is_possible(self.problem):
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", UserWarning)  # of columns, already given
-                    linear = TrainingProblem.make(
-                        source, data.rows, data.target, data.weights, data.loss
-                    )
-            return score_simpler_models(self.problem, linear, self.folds, self._score, model)
-        except (MemoryPlanError, OutOfTime):
-            return SimplerModels()
+        if source is not None and refit_is_possible(self.problem) and not is_late():
+            with suppress(MemoryPlanError, OutOfTime), warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # of columns, already given
+                linear = TrainingProblem.make(
+                    source, data.rows, data.target, data.weights, data.loss
+                )
+        return score_simpler_models(self.problem, linear, self.folds, self._score, model)
 
     def is_promising(self, known: CrossValidation, show: FitProgress | None) -> bool:
         """Return whether this graph is clearly better than a known one on the first fold."""

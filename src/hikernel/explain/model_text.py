@@ -90,7 +90,10 @@ class ModelText:
         if not self.effects:
             return "none, the model is constant"
         terms = _counted(self.n_terms, "term")
-        return f"{len(self.effects)}, made of {terms} (share of the variance of all terms, shape)"
+        return (
+            f"{len(self.effects)}, made of {terms} (share of the variances of all terms, shape "
+            "where most rows lie)"
+        )
 
     def _rows(self) -> list[tuple[str, str, str]]:
         """Return name, share and shape of the largest effects, and how many more there are."""

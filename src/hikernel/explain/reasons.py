@@ -189,7 +189,7 @@ def reasons(
         Positions of the outputs to explain.
     """
     intercept, effects = effect_values(model, design, rows)
-    found = effects[0].reshape(effects.shape[1], -1)[:, outputs]
+    found = effects[0].reshape(effects.shape[1], max(1, model.intercept.size))[:, outputs]
     parts = [
         Reason(
             group.name,
