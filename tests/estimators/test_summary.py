@@ -247,3 +247,13 @@ def test_columns_of_any_size_have_statistics(scale):
     found = column_statistics(x, np.ones(50))
     assert np.all(np.isfinite([found.low, found.high, found.mean, *found.edges, *found.quantiles]))
     assert sum(found.shares) == pytest.approx(1.0)
+
+
+def test_a_model_of_noise_is_called_one():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3))
+    quality = HKLRegressorCV(cv=3).fit(X, rng.normal(size=80)).summary()["quality"]
+    assert quality["explained"] <= 0.01
+    assert "hardly better than a constant" in quality["words"]
+    signal = HKLRegressorCV(cv=3).fit(X, X[:, 0] + rng.normal(size=80)).summary()["quality"]
+    assert "hardly" not in signal["words"]

@@ -11,6 +11,9 @@ from hikernel.losses import Loss, SquaredError
 
 __all__ = ["quality"]
 
+_HARDLY = 0.01
+"""Share of the loss of a constant up to which a model is said to explain next to nothing."""
+
 
 def quality(estimator: Any) -> dict[str, Any]:
     """Return how good the model is, in cross-validation or else on the training rows.
@@ -94,6 +97,8 @@ def _words(out: dict[str, Any], loss: Loss) -> str:
         words += f", a linear model {_percent(out['linear_explained'])}"
     if not isinstance(loss, SquaredError):
         words += f"; {out['metric']} {out['model']:.4g}"
+    if out["explained"] <= _HARDLY:
+        words += ". That is hardly better than a constant, and the effects are not to be trusted"
     return f"{words}."
 
 

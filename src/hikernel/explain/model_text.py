@@ -182,7 +182,9 @@ def _shortened(name: str) -> str:
 
 
 def _wrapped(line: str) -> list[str]:
-    return textwrap.wrap(line, LINE, subsequent_indent="  ", break_on_hyphens=False)
+    whole = line.replace(" %", "\u00a0%")  # a number stays beside its unit
+    lines = textwrap.wrap(whole, LINE, subsequent_indent="  ", break_on_hyphens=False)
+    return [part.replace("\u00a0%", " %") for part in lines]
 
 
 def _escaped(text: str) -> str:
