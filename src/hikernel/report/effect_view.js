@@ -19,6 +19,7 @@ HK.effectView = (() => {
       slice: sliced ? Math.floor(sliced.values.length / 2) : 0,
     };
     const box = el("div");
+    const left = views.allLeftOut(summary, view);
     const caption = el("p", { class: "small caption" });
     const table = HK.numberTable(summary, view);
     const plot = HK.figure.mount(box, description(effect), () => build(summary, view, state));
@@ -44,7 +45,8 @@ HK.effectView = (() => {
     describe();
     return el("div", { class: "effect-view" },
       choices.length ? el("div", { class: "choices" }, choices) : null,
-      isMap(view) ? caption : null, box, held(view), table.element);
+      isMap(view) ? caption : null, box, left.length ? small("Categories of ", names(left, 3, 80), ".") : null,
+      held(view), table.element);
   }
 
   // Two variables make a heat map, unless a curve for each value of the second is easier to read.

@@ -59,6 +59,7 @@ HK.figure = (() => {
     if (axis.formatter instanceof Bokeh.LogTickFormatter) {
       axis.formatter = new Bokeh.PrintfTickFormatter({ format: "%g" });
     }
+    axis.major_label_policy = new Bokeh.NoOverlap();
     if (!texts) return;
     axis.ticker = new Bokeh.FixedTicker({ ticks: texts.map((_, i) => i) });
     axis.major_label_overrides = new Map(texts.map((text, i) => [i, HK.format.plain(text, 28)]));

@@ -78,8 +78,12 @@ HK.pathPlot = (() => {
     figure.scatter([x], [y], {
       marker: "diamond", size: 16, fill_color: color("negative"), line_color: color("card"),
     });
+    // On the right half the word stands to the left of the mark, where there is room for it.
+    const alphas = path.map((point) => point.alpha);
+    const late = x * x < Math.max(...alphas) * Math.min(...alphas);
     figure.add_layout(new Bokeh.Label({
-      x, y, x_offset: 10, y_offset: 6, text: "chosen",
+      x, y, x_offset: late ? -10 : 10, y_offset: 6, text: "chosen",
+      text_align: late ? "right" : "left",
       text_color: color("negative"), text_font_size: "12px",
       background_fill_color: color("card"), background_fill_alpha: 0.8,
     }));
