@@ -22,7 +22,8 @@ HK.effectView = (() => {
     const left = views.allLeftOut(summary, view);
     const caption = el("p", { class: "small caption" });
     const table = HK.numberTable(summary, view);
-    const plot = HK.figure.mount(box, description(effect), () => build(summary, view, state));
+    const plot = HK.figure.mount(box, description(effect), (width) =>
+      build(summary, view, state, width));
     const choices = [];
     if (outputs.length > 1) {
       const options = [...(together ? ["all classes"] : []), ...outputs];
@@ -60,10 +61,10 @@ HK.effectView = (() => {
     return output < 0 ? "effect on the score" : `effect on ${views.scaleWords(summary, output)}`;
   }
 
-  function build(summary, view, { output, slice }) {
+  function build(summary, view, { output, slice }, width) {
     const [first, second] = view.axes;
     const limits = views.extent(view.values);
-    const common = { summary, axis: first, limits, effect: words(summary, output) };
+    const common = { summary, axis: first, limits, width, effect: words(summary, output) };
     if (!second) {
       const chosen = output < 0 ? summary.outputs.map((_, k) => k) : [output];
       const lines = chosen.map((k) => ({ label: summary.outputs[k], values: view.values[k] }));

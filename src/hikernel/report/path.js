@@ -18,7 +18,8 @@ HK.path = (() => {
     const state = { at: Math.max(0, chosen), cursor: null };
     const plot = el("div", { class: "short" });
     const label = "Plot of the error along the path. The slider below reads it out point by point.";
-    HK.figure.mount(plot, label, () => HK.pathPlot.build(summary, path, state));
+    HK.figure.mount(plot, label, (width) =>
+      HK.pathPlot.build(summary, path, state, width));
     const id = HK.dom.id("path");
     const slider = el("input", {
       type: "range", id, min: 0, max: path.length - 1, step: 1, value: state.at,

@@ -6,7 +6,7 @@ HK.pathPlot = (() => {
   const { color, series } = HK.theme;
 
   // `state.at` is the point that is read; `state.cursor` becomes the line that marks it.
-  function build(summary, path, state) {
+  function build(summary, path, state, width) {
     const alphas = path.map((point) => point.alpha);
     const curves = curvesOf(path);
     const measured = curves[0].refit !== undefined;
@@ -20,7 +20,7 @@ HK.pathPlot = (() => {
       height: 260,
     });
     const lines = curves.map((curve, k) => draw(figure, alphas, curve, k, curves.length > 1));
-    if (curves.length > 1) HK.figure.legend(figure);
+    if (curves.length > 1) HK.figure.legend(figure, width);
     markChosen(figure, summary, path, curves);
     state.cursor = new Bokeh.Span({
       location: alphas[state.at], dimension: "height", line_color: color("ink"), line_dash: [2, 3],
