@@ -6,6 +6,7 @@ HK.figure = (() => {
   const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
   const WIDTH = 600; // where a box has no width yet
   const LETTER = 7; // width of a letter of 12 px, on the safe side
+  const ROW = 30; // height of a row of a legend
   const BESIDE = 70; // width of what stands beside a plot: its axis
   const live = new Set();
 
@@ -82,8 +83,10 @@ HK.figure = (() => {
     const box = figure.legend;
     const longest = Math.max(...box.items.map(({ label }) => (label.value ?? label).length));
     const columns = Math.floor((width - BESIDE) / (longest * LETTER + 28 + 16));
+    const ncols = Math.max(1, Math.min(columns, box.items.length));
+    figure.height += ROW * (Math.ceil(box.items.length / ncols) - 1);
     Object.assign(box, {
-      ncols: Math.max(1, Math.min(columns, box.items.length)),
+      ncols,
       orientation: "horizontal", background_fill_alpha: 0, border_line_alpha: 0,
       label_text_color: color("ink"), label_text_font: FONT, label_text_font_size: "12px",
       glyph_width: 28, spacing: 10, margin: 0, padding: 4,
@@ -92,8 +95,8 @@ HK.figure = (() => {
     figure.add_layout(box, place);
   }
 
-  // Puts what `build(width)` returns, a figure, into `box` as soon as `box` is seen, and again whenever
-  // the colours change. `label` describes it to those who cannot see it.
+  // Puts what `build(width)` returns, a figure, into `box` as soon as `box` is seen, and again
+  // whenever the colours change. `label` describes it to those who cannot see it.
   function mount(box, label, build) {
     box.classList.add("plot");
     box.setAttribute("role", "img");

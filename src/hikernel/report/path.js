@@ -56,7 +56,8 @@ HK.path = (() => {
     if (!known(refit)) return null;
     if (!point.chosen || !kept) return small("Terms, effects and shares before the refit.");
     const many = format.plural(kept.length, "effect");
-    const after = kept.length > point.n_effects ? `after which it has ${many}` : `which kept ${many}`;
+    const grown = kept.length > point.n_effects;
+    const after = grown ? `after which it has ${many}` : `which kept ${many}`;
     return small("Terms, effects and shares before the refit (", name(refit, 30), `), ${after}.`);
   }
 
