@@ -47,7 +47,8 @@ HK.effectView = (() => {
     return el("div", { class: "effect-view" },
       choices.length ? el("div", { class: "choices" }, choices) : null,
       isMap(view) ? caption : null, box,
-      left.length ? small("Categories of ", names(left, 3, 80), ".") : null, held(view), table.element);
+      left.length ? small("Categories of ", names(left, 3, 80), ".") : null,
+      held(view), table.element);
   }
 
   // Two variables make a heat map, unless a curve for each value of the second is easier to read.
