@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from report.made import HOSTILE, made
 
+from hikernel.graphs.grid import unambiguous
 from hikernel.report import assembly
 
 pytestmark = pytest.mark.slow
@@ -436,7 +437,8 @@ MISSING = {
 def test_what_is_not_known_is_said(opened, name):
     summary, said = MISSING[name]
     with opened(summary) as page:
-        assert page.locator("h1").inner_text() == "What drives price"
+        title = "What drives price" if summary["effects"] else "Nothing found that drives price"
+        assert page.locator("h1").inner_text() == title
         for section, words in said.items():
             assert words in page.locator(f"#{section}").inner_text()
         for other in SECTIONS:
@@ -467,6 +469,107 @@ def test_a_model_on_a_graph_has_no_columns(opened):
         assert "graph of kernels" in page.locator("#data").inner_text()
         assert "which has no columns" in page.locator("#whatif").inner_text()
         assert "50 rows, with sample weights" in page.locator("#data").inner_text()
+        loading = page.locator("#load").inner_text()
+        assert "joblib" in loading
+        assert "hikernel.load" not in loading
+        assert "constant" not in page.locator("#hull").inner_text()
+        assert page.locator("nav a", has_text="Effects").count() == 1
+        for empty in ["Variables", "What if"]:
+            assert page.locator("nav a", has_text=empty).count() == 0
+
+
+def test_what_is_before_the_refit_is_said(opened):
+    with opened(made(5)) as page:
+        chosen = page.locator("#path .reading").inner_text()
+        assert "before the refit (sparse), which kept 5 effects" in chosen
+        assert "Shares are those before the refit" in page.locator("#hull").inner_text()
+        assert "not part of the proof" in page.locator("header").inner_text()
+    with opened(made(5) | {"refit": None}) as page:
+        assert "before the refit" not in page.locator("main").inner_text()
+        assert "refit" not in page.locator("header").inner_text()
+
+
+@pytest.mark.parametrize(
+    ("gap", "card", "verdict"),
+    [
+        (1e-9, "proven within 0.01\u202f%", "is better by more than 0.01\u202f%"),
+        (0.8, "not proven", "Next to nothing is proven"),
+        (1.0, "not proven", "Nothing is proven"),
+    ],
+)
+def test_tiny_and_useless_gaps_are_read_as_what_they_are(opened, gap, card, verdict):
+    summary = made(2)
+    summary["certificate"] |= {"gap": gap, "tol": 2.0}
+    with opened(summary) as page:
+        assert page.locator(".fact strong").last.inner_text() == card
+        assert verdict in page.locator("#certificate .verdict").inner_text()
+
+
+def test_categories_that_are_left_out_are_counted(opened):
+    summary = made(3)
+    extra = [{"label": f"town {i}", "share": 0.001} for i in range(77)]
+    summary["data"]["columns"][2]["categories"] += extra
+    with opened(summary) as page:
+        for opener in page.locator("button.opener").all()[1:]:
+            opener.click()
+        details = page.locator("tr.detail")
+        assert "most frequent" not in details.nth(0).inner_text()
+        assert "Categories of town: 3 most frequent of 80." in details.nth(2).inner_text()
+        numbers = details.nth(2).locator("summary").inner_text()
+        assert numbers == "Show the numbers (town: 3 most frequent of 80)"
+
+
+def test_doubtful_names_are_quoted_everywhere(opened):
+    raw = ["x ", "x * X", "b^2"]
+    with opened(made(7, names=raw)) as page:
+        labels = page.locator("#variables th .name").all_inner_texts()
+        assert labels == ["'x '", "'x * X'", "b^2"]
+        assert page.locator("#whatif .input-name").all_inner_texts() == ["'x '", "b^2"]
+        columns = page.locator("#data th .name").all_inner_texts()
+        assert columns[:3] == labels
+    names = ["it's \\ ", "a\u2028b", "\"q\" 'n'", "", "intercept", "age^2", "age", "x\U000e0001"]
+    for name in names:
+        summary = made(1, names=[name, "age", "town"])
+        with opened(summary) as page:
+            spelled = page.locator("#variables th .name").first.text_content()
+            assert spelled == unambiguous([name, "age", "town"])[0]
+
+
+@pytest.mark.parametrize(
+    ("quality", "weak"),
+    [
+        ({"explained": 0.004, "model": 0.996}, True),
+        ({"explained": None, "model": 1.0}, True),
+        ({"explained": None, "model": 0.9}, False),
+        ({"explained": None, "model": 0.0441, "constant": None}, False),
+    ],
+)
+def test_a_model_that_explains_nothing_is_not_praised(opened, quality, weak):
+    summary = made(2)
+    summary["quality"] |= quality
+    with opened(summary) as page:
+        asked = "Nothing found that drives price" if weak else "What drives price"
+        assert page.locator("h1").inner_text() == asked
+        for part in ["header", "#quality"]:
+            said = page.locator(part).inner_text()
+            assert ("hardly better than a constant" in said) == weak
+            assert ("no constant to compare with" in said) == ("constant" in quality)
+        if "constant" in quality:
+            assert page.locator(".fact strong").first.inner_text() == "mean loss 0.0441"
+
+
+def test_the_path_has_room_on_a_phone(opened):
+    with opened(made(8), width=375) as page:
+        drawn(page, "#path")
+        frame, inside = page.evaluate(
+            """() => {
+              const figure = Bokeh.documents.flatMap((one) => one.roots())
+                .find((root) => root.xaxes?.[0].axis_label?.startsWith("alpha"));
+              const [legend] = Bokeh.index.query((view) => view.model === figure.legend);
+              return [document.querySelector("#path .plot").clientWidth, legend.bbox.width];
+            }"""
+        )
+        assert 0 < inside <= frame
 
 
 def test_a_part_that_cannot_be_drawn_leaves_the_others(opened):

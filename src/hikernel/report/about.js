@@ -10,7 +10,7 @@ HK.about = (() => {
   function data(summary, box) {
     const { data: facts } = summary;
     if (!facts) {
-      box.append(note("Nothing is on record about the data."));
+      HK.dom.nothing(box, "Nothing is on record about the data.");
       return;
     }
     const rows = format.plural(facts.n_rows, "row");
@@ -88,12 +88,22 @@ HK.about = (() => {
 model = hikernel.load("model.hik")  # written by model.save("model.hik")
 model.predict(X)  # X: a table with the same columns`;
 
+  const GRAPH_CODE = `import joblib
+
+model = joblib.load("model.joblib")  # written by joblib.dump(model, "model.joblib")
+model.predict(X)  # X: as in fit`;
+
   function load(summary, box) {
+    const graph = summary.data?.has_columns === false;
+    const words = graph
+      ? "A model that was fitted on a graph of kernels has no model file of its own. Use pickle or "
+        + "joblib, and open such files only where you trust their source: they can run any code."
+      : "The model itself is a file of its own, which is safe to open: loading it runs no code "
+        + "from the file.";
     box.append(
-      el("p", {}, "The model itself is a file of its own, which is safe to open: loading it runs ",
-        "no code from the file."),
+      el("p", {}, words),
       el("pre", { tabindex: "0", role: "region", "aria-label": "Code that loads the model" },
-        el("code", {}, CODE)));
+        el("code", {}, graph ? GRAPH_CODE : CODE)));
   }
 
   return { data, settings, load };

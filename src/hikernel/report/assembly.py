@@ -29,6 +29,7 @@ PACKED = 500_000
 SCRIPTS = (
     "evaluate.js",
     "format.js",
+    "spelling.js",
     "dom.js",
     "theme.js",
     "figure.js",

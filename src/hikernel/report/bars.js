@@ -7,7 +7,7 @@ HK.bars = (() => {
   const BAND = 0.68; // of the distance between two categories
 
   // `lines` are {label, values}, one value per category of the axis; several stand side by side.
-  function build({ summary, axis, lines, limits, effect }) {
+  function build({ summary, axis, lines, limits, width, effect }) {
     const several = lines.length > 1;
     const names = axis.values.map(String);
     const shares = names.map((name) => views.categoryShare(summary, axis.variable, name));
@@ -21,16 +21,16 @@ HK.bars = (() => {
       height: Math.max(170, 90 + names.length * (several ? 14 + 9 * lines.length : 26)),
     });
     figure.xgrids[0].visible = true;
-    const width = BAND / lines.length;
+    const band = BAND / lines.length;
     const drawn = lines.map((line, k) => {
-      const offset = 0.5 * BAND - (k + 0.5) * width;
+      const offset = 0.5 * BAND - (k + 0.5) * band;
       const values = line.values.map((value) => value ?? 0);
       const tone = (value) => color(value < 0 ? "negative" : "positive");
       return figure.hbar({
         y: names.map((_, i) => where(i) + offset),
         left: values.map(() => 0),
         right: values,
-        height: width * 0.92,
+        height: band * 0.92,
         fill_color: several ? series(k).color : values.map(tone),
         line_color: null,
         name: String(k),
@@ -38,7 +38,7 @@ HK.bars = (() => {
       });
     });
     HK.figure.zeroLine(figure, "height");
-    if (several) HK.figure.legend(figure);
+    if (several) HK.figure.legend(figure, width);
     HK.tooltip.add(figure, drawn, (i, name) => [
       ...(several ? [["", lines[name].label]] : []),
       [axis.variable, names[i]],

@@ -2,20 +2,23 @@
 "use strict";
 
 HK.certificate = (() => {
-  const { el, bar, line, note } = HK.dom;
+  const { el, bar, line } = HK.dom;
   const { format } = HK;
   const { known } = format;
   const { color } = HK.theme;
+  const WEAK = 0.5; // a bound that leaves half of the objective open says next to nothing
 
   function draw(summary, box) {
     const { certificate } = summary;
     if (!certificate) {
-      box.append(note("This model carries no certificate."));
+      HK.dom.nothing(box, "This model carries no certificate.");
       return;
     }
     HK.dom.append(box, [
       el("p", { class: "verdict" }, verdict(certificate)),
       el("p", {}, HK.dom.powers(meaning(certificate))),
+      known(summary.refit) ? el("p", {}, "The proof is about the choice of terms; the refit of ",
+        "their coefficients that followed is not part of it.") : null,
       certificate.words ? el("blockquote", {}, HK.dom.powers(certificate.words)) : null,
       known(certificate.gap) ? gauge(certificate) : null,
       closing(summary, certificate),
@@ -27,10 +30,18 @@ HK.certificate = (() => {
       return "Not proven: no bound on better choices was computed.";
     }
     const sure = kind === "statistical" ? `, with ${format.percent(confidence)} confidence` : "";
-    const much = format.percent(gap);
+    const much = format.bound(gap);
+    if (isWeak(gap)) {
+      return `${gap >= 1 ? "Nothing" : "Next to nothing"} is proven: as far as is known, another `
+        + `choice of terms could be better by ${gap >= 1 ? "any amount" : `up to ${much}`}.`;
+    }
     if (certified) return `Proven${sure}: no other choice of terms is better by more than ${much}.`;
     return "Not proven as far as asked for: another choice of terms could be better by up to "
-      + `${much}, and ${format.percent(tol)} was asked for.`;
+      + `${much}${known(tol) ? `, and ${format.bound(tol)} was asked for` : ""}.`;
+  }
+
+  function isWeak(gap) {
+    return gap >= WEAK;
   }
 
   function meaning(certificate) {
@@ -98,5 +109,5 @@ HK.certificate = (() => {
     }));
   }
 
-  return { draw };
+  return { draw, isWeak };
 })();

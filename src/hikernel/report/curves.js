@@ -8,7 +8,7 @@ HK.curves = (() => {
   const DENSITY = 0.18; // share of the height that the density may take
 
   // `lines` are {label, values}; one is drawn in the main colour, several in colours of their own.
-  function build({ summary, axis, lines, limits, effect }) {
+  function build({ summary, axis, lines, limits, width, effect }) {
     const [low, high] = limits;
     const room = high - low;
     const floor = low - (DENSITY + 0.08) * room;
@@ -26,7 +26,7 @@ HK.curves = (() => {
         line_join: "round", legend_label: several ? format.plain(line.label, 24) : undefined,
       });
     });
-    if (several) HK.figure.legend(figure);
+    if (several) HK.figure.legend(figure, width);
     HK.tooltip.add(figure, drawn.slice(0, 1), (i) => [
       [axis.variable, format.number(axis.values[i])],
       ...lines.map(({ label, values }) => [several ? label : "effect", format.signed(values[i])]),

@@ -72,6 +72,12 @@ HK.dom = (() => {
     return el("p", { class: "note" }, ...children);
   }
 
+  // A note in place of a part that has nothing to show; the contents leave such parts out.
+  function nothing(box, ...children) {
+    box.dataset.empty = "yes";
+    box.append(note(...children));
+  }
+
   function small(...children) {
     return el("p", { class: "small" }, ...children);
   }
@@ -134,7 +140,7 @@ HK.dom = (() => {
   }
 
   return {
-    el, svg, name, names, powers, replace, append, id, note, small, folded, button, table, line,
-    pairs, scroller, select, bar,
+    el, svg, name, names, powers, replace, append, id, note, nothing, small, folded, button, table,
+    line, pairs, scroller, select, bar,
   };
 })();

@@ -19,9 +19,11 @@ HK.effectView = (() => {
       slice: sliced ? Math.floor(sliced.values.length / 2) : 0,
     };
     const box = el("div");
+    const left = views.allLeftOut(summary, view);
     const caption = el("p", { class: "small caption" });
     const table = HK.numberTable(summary, view);
-    const plot = HK.figure.mount(box, description(effect), () => build(summary, view, state));
+    const plot = HK.figure.mount(box, description(effect), (width) =>
+      build(summary, view, state, width));
     const choices = [];
     if (outputs.length > 1) {
       const options = [...(together ? ["all classes"] : []), ...outputs];
@@ -44,7 +46,9 @@ HK.effectView = (() => {
     describe();
     return el("div", { class: "effect-view" },
       choices.length ? el("div", { class: "choices" }, choices) : null,
-      isMap(view) ? caption : null, box, held(view), table.element);
+      isMap(view) ? caption : null, box,
+      left.length ? small("Categories of ", names(left, 3, 80), ".") : null,
+      held(view), table.element);
   }
 
   // Two variables make a heat map, unless a curve for each value of the second is easier to read.
@@ -58,10 +62,10 @@ HK.effectView = (() => {
     return output < 0 ? "effect on the score" : `effect on ${views.scaleWords(summary, output)}`;
   }
 
-  function build(summary, view, { output, slice }) {
+  function build(summary, view, { output, slice }, width) {
     const [first, second] = view.axes;
     const limits = views.extent(view.values);
-    const common = { summary, axis: first, limits, effect: words(summary, output) };
+    const common = { summary, axis: first, limits, width, effect: words(summary, output) };
     if (!second) {
       const chosen = output < 0 ? summary.outputs.map((_, k) => k) : [output];
       const lines = chosen.map((k) => ({ label: summary.outputs[k], values: view.values[k] }));

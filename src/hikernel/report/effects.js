@@ -2,7 +2,7 @@
 "use strict";
 
 HK.effects = (() => {
-  const { el, name, names, bar, button, note, small } = HK.dom;
+  const { el, name, names, bar, button, nothing, small } = HK.dom;
   const { format } = HK;
 
   const COLUMNS = [
@@ -17,7 +17,7 @@ HK.effects = (() => {
   function draw(summary, box) {
     const effects = summary.effects || [];
     if (!effects.length) {
-      box.append(note("The model has no effect: it predicts the same for every row."));
+      nothing(box, "The model has no effect: it predicts the same for every row.");
       return;
     }
     const rows = effects.map((effect, i) => makeRow(summary, effect, i));
@@ -27,7 +27,8 @@ HK.effects = (() => {
     const scale = several ? "the score of each class" : name(HK.views.scaleWords(summary), 60);
     HK.dom.append(box, [
       el("p", {}, "An effect is what one variable, or several together, adds to ", scale, ". ",
-        "The share tells how much of the model's variation comes from it. ",
+        "Its share is its part of the sum of the variances of all terms on the training rows; ",
+        "effects that cancel each other can both be large. ",
         "Open a row to see its plot; click a heading to sort."),
       rows.length > 1 ? buttons(rows) : null,
       status,

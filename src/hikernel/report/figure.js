@@ -4,6 +4,10 @@
 HK.figure = (() => {
   const { color } = HK.theme;
   const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, sans-serif";
+  const WIDTH = 600; // where a box has no width yet
+  const LETTER = 7; // width of a letter of 12 px, on the safe side
+  const ROW = 30; // height of a row of a legend
+  const BESIDE = 70; // width of what stands beside a plot: its axis
   const live = new Set();
 
   // A figure of the page: `x` and `y` have a label and, if given, a range [low, high] or a list of
@@ -59,6 +63,7 @@ HK.figure = (() => {
     if (axis.formatter instanceof Bokeh.LogTickFormatter) {
       axis.formatter = new Bokeh.PrintfTickFormatter({ format: "%g" });
     }
+    axis.major_label_policy = new Bokeh.NoOverlap();
     if (!texts) return;
     axis.ticker = new Bokeh.FixedTicker({ ticks: texts.map((_, i) => i) });
     axis.major_label_overrides = new Map(texts.map((text, i) => [i, HK.format.plain(text, 28)]));
@@ -73,9 +78,15 @@ HK.figure = (() => {
     }));
   }
 
-  function legend(figure, place = "above") {
+  // The legend has as many columns as there is room for in a plot of this width.
+  function legend(figure, width, place = "above") {
     const box = figure.legend;
+    const longest = Math.max(...box.items.map(({ label }) => (label.value ?? label).length));
+    const columns = Math.floor((width - BESIDE) / (longest * LETTER + 28 + 16));
+    const ncols = Math.max(1, Math.min(columns, box.items.length));
+    figure.height += ROW * (Math.ceil(box.items.length / ncols) - 1);
     Object.assign(box, {
+      ncols,
       orientation: "horizontal", background_fill_alpha: 0, border_line_alpha: 0,
       label_text_color: color("ink"), label_text_font: FONT, label_text_font_size: "12px",
       glyph_width: 28, spacing: 10, margin: 0, padding: 4,
@@ -84,8 +95,8 @@ HK.figure = (() => {
     figure.add_layout(box, place);
   }
 
-  // Puts what `build()` returns, a figure, into `box` as soon as `box` is seen, and again whenever
-  // the colours change. `label` describes it to those who cannot see it.
+  // Puts what `build(width)` returns, a figure, into `box` as soon as `box` is seen, and again
+  // whenever the colours change. `label` describes it to those who cannot see it.
   function mount(box, label, build) {
     box.classList.add("plot");
     box.setAttribute("role", "img");
@@ -101,7 +112,7 @@ HK.figure = (() => {
     entry.drawn = true;
     const frame = HK.dom.el("div", { class: "plot-frame" });
     try {
-      const figure = entry.build();
+      const figure = entry.build(entry.box.clientWidth || WIDTH);
       entry.box.style.minHeight = `${entry.box.offsetHeight}px`;
       entry.view?.remove();
       entry.view = null;

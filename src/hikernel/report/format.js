@@ -53,6 +53,11 @@ HK.format = (() => {
     return `${sign(value.toFixed(decimals))}${NARROW}%`;
   }
 
+  // A share as a limit ("by more than", "up to"): rounded up where it is tiny.
+  function bound(share) {
+    return percent(share > 0 && share < 1e-4 ? 1e-4 : share);
+  }
+
   // Cuts long text in the middle, by characters and not by halves of them.
   function shorten(text, most = 40) {
     const characters = Array.from(String(text));
@@ -77,5 +82,5 @@ HK.format = (() => {
     return text.charAt(0).toUpperCase() + text.slice(1);
   }
 
-  return { known, number, signed, count, plural, percent, shorten, plain, capital };
+  return { known, number, signed, count, plural, percent, bound, shorten, plain, capital };
 })();

@@ -9,13 +9,15 @@ HK.head = (() => {
   function draw(summary, box) {
     const { data = {} } = summary;
     const target = summary.target ? name(summary.target) : "the prediction";
+    const weak = HK.quality.isWeak(summary.quality);
+    const found = summary.effects?.length && !weak;
     HK.dom.append(box, [
       el("p", { class: "kicker" }, `Model report \u00b7 ${summary.task || "model"}`),
-      el("h1", {}, "What drives ", target),
+      el("h1", {}, found ? "What drives " : "Nothing found that drives ", target),
       el("p", { class: "lead" }, learned(summary, data)),
       el("dl", { class: "facts" },
         [goodness(summary), size(summary, data), proof(summary)].map(fact)),
-      largest(summary),
+      summary.effects?.length && weak ? HK.dom.note(HK.quality.WARNING) : largest(summary),
     ]);
   }
 
@@ -54,8 +56,10 @@ HK.head = (() => {
     const seen = quality.kind === "training";
     const how = seen ? "on the rows it was fitted to" : "on rows it had not seen";
     if (!known(quality.explained)) {
-      const value = format.number(quality.model, 3);
-      return { term, value, text: `${quality.metric}, measured ${how}` };
+      const value = `${quality.metric || "error"} ${format.number(quality.model, 3)}`;
+      const beside = known(quality.constant)
+        ? `a constant has ${format.number(quality.constant, 3)}` : "no constant to compare with";
+      return { term, value, text: `${beside}; measured ${how}` };
     }
     const classes = task === "classification";
     const what = classes ? "of the uncertainty about the class" : "of the variation";
@@ -78,7 +82,7 @@ HK.head = (() => {
     return columns.slice(0, n).filter((column) => column.used).length;
   }
 
-  function proof({ certificate }) {
+  function proof({ certificate, refit }) {
     const term = "How sure the choice is";
     if (!certificate || certificate.kind === "none" || !known(certificate.gap)) {
       const text = "no bound on better choices was computed";
@@ -86,15 +90,20 @@ HK.head = (() => {
     }
     const graph = certificate.n_kernels_in_graph;
     const among = graph ? ` among ${graph} possible terms` : "";
-    const gap = format.percent(certificate.gap);
+    const gap = format.bound(certificate.gap);
+    if (HK.certificate.isWeak(certificate.gap)) {
+      const text = "the bound on better choices says next to nothing";
+      return { term, value: "not proven", text, tone: "warn" };
+    }
     if (!certificate.certified) {
       const text = `a better choice${among} could gain up to ${gap}`;
       return { term, value: "not proven", text, tone: "warn" };
     }
     const confidence = format.percent(certificate.confidence);
     const sure = certificate.kind === "statistical" ? `, with ${confidence} confidence` : "";
-    const text = `within ${gap} of the best choice${among}${sure}`;
-    return { term, value: "proven", text, tone: "good" };
+    const also = known(refit) ? "; the refit is not part of the proof" : "";
+    const text = `choice of terms${among}${sure}${also}`;
+    return { term, value: `proven within ${gap}`, text, tone: "good" };
   }
 
   function largest({ effects }) {

@@ -2,24 +2,26 @@
 "use strict";
 
 HK.hull = (() => {
-  const { el, svg, name, note, small } = HK.dom;
+  const { el, svg, name, nothing, small } = HK.dom;
   const { format } = HK;
 
   function draw(summary, box) {
     const hull = summary.hull || [];
     if (!hull.length) {
-      box.append(note("The hull of this model is not on record."));
+      nothing(box, "The hull of this model is not on record.");
       return;
     }
     const terms = format.plural(hull.length, "term");
     const active = hull.filter((node) => node.active).length;
     const walk = new Walk(summary, hull);
+    const start = walk.rooted ? "the constant" : "the terms without parents";
+    const shares = format.known(summary.refit) ? " Shares are those before the refit." : "";
     box.append(
-      el("p", {}, "The search starts at the constant and adds a term only together with all ",
+      el("p", {}, `The search starts at ${start} and adds a term only together with all `,
         `simpler terms it is built on (its parents). This is what it selected: ${terms}, `,
         `${format.count(active)} of which ${active === 1 ? "carries" : "carry"} weight (filled); `,
         "the others only lead there (hollow). Choose a term with the pointer, or walk with the ",
-        "arrow keys: up to parents, down to children, left and right along a layer."),
+        "arrow keys: up to parents, down to children, left and right along a layer.", shares),
       walk.chooser(),
       el("div", { class: "hull" }, walk.diagram, walk.panel));
     walk.place();
@@ -32,7 +34,11 @@ HK.hull = (() => {
       const share = (i) => hull[i].share ?? 0;
       Object.assign(this, { summary, hull, current: 0, width: 0 });
       this.children = HK.hullLayout.children(hull);
-      this.titles = hull.map((node) => (isConstant(node) ? "constant" : node.term));
+      // Models on a graph have no constant in their hull; a node may still be called 1.
+      const table = summary.data?.has_columns !== false;
+      this.constant = table ? hull.findIndex(isConstant) : -1;
+      this.rooted = this.constant >= 0;
+      this.titles = hull.map((node, i) => (i === this.constant ? "constant" : node.term));
       this.order = hull.map((_, i) => i).sort((a, b) => share(b) - share(a) || a - b);
       this.largest = Math.max(share(this.order[0]), 1e-12);
       this.effects = new Map((summary.terms || []).map((term) => [term.term, term.effect]));
@@ -161,7 +167,7 @@ HK.hull = (() => {
         effect
           ? [el("h4", {}, "Its effect: ", name(effect.name, 60)),
             HK.effectView.create(this.summary, effect)]
-          : small(outside(node)));
+          : small(outside(node, this.current === this.constant)));
     }
 
     kin(title, list) {
@@ -182,8 +188,8 @@ HK.hull = (() => {
   }
 
   // Why a term has no effect to show.
-  function outside(node) {
-    if (isConstant(node)) return "The constant is in every model: it is the base value.";
+  function outside(node, constant) {
+    if (constant) return "The constant is in every model: it is the base value.";
     if (!node.active) return "This term carries no weight, so that it has no effect to show.";
     return "This term is not in the final model: it was left out when the coefficients were "
       + "estimated again.";

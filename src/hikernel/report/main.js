@@ -42,7 +42,7 @@
         "open it in one from 2023 or later."));
       return;
     }
-    const summary = await read();
+    const summary = HK.spelling.apply(await read());
     Bokeh.set_log_level("off");
     guarded(HK.head.draw, summary, document.getElementById("top"));
     const main = document.getElementById("main");
@@ -52,6 +52,7 @@
       const attributes = { id, class: "card", "aria-labelledby": heading.id };
       main.append(el("section", attributes, heading, body));
       guarded(draw, summary, body);
+      if (body.dataset.empty) return null; // it only says that there is nothing
       return el("li", {}, el("a", { href: `#${id}` }, short));
     });
     document.getElementById("contents").append(el("ul", {}, links));

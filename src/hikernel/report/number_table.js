@@ -11,12 +11,17 @@ HK.numberTable = (() => {
   return function create(summary, view) {
     let state = { output: 0, slice: 0 };
     const body = HK.dom.scroller("Values of this effect");
-    const element = HK.dom.folded("Show the numbers", body);
+    const element = HK.dom.folded(title(summary, view), body);
     element.classList.add("numbers");
     const fill = () => element.open && HK.dom.replace(body, table(summary, view, state));
     element.addEventListener("toggle", fill);
     return { element, update: (next) => { state = { ...next }; fill(); } };
   };
+
+  function title(summary, view) {
+    const left = views.allLeftOut(summary, view);
+    return ["Show the numbers", left.length ? [" (", HK.dom.names(left, 3, 80), ")"] : ""];
+  }
 
   function table(summary, view, { output, slice }) {
     const [first, second] = view.axes;

@@ -2,7 +2,7 @@
 "use strict";
 
 HK.path = (() => {
-  const { el, name, bar, line, note, small } = HK.dom;
+  const { el, name, bar, line, small } = HK.dom;
   const { format } = HK;
   const { known } = format;
   const MOST_EFFECTS = 10;
@@ -10,15 +10,16 @@ HK.path = (() => {
   function draw(summary, box) {
     const path = summary.path || [];
     if (path.length < 2) {
-      box.append(note("This model was fitted at a single alpha, so that there is no path to walk ",
-        "along."));
+      HK.dom.nothing(box, "This model was fitted at a single alpha, so that there is no path to ",
+        "walk along.");
       return;
     }
     const chosen = path.findIndex((point) => point.chosen);
     const state = { at: Math.max(0, chosen), cursor: null };
     const plot = el("div", { class: "short" });
     const label = "Plot of the error along the path. The slider below reads it out point by point.";
-    HK.figure.mount(plot, label, () => HK.pathPlot.build(summary, path, state));
+    HK.figure.mount(plot, label, (width) =>
+      HK.pathPlot.build(summary, path, state, width));
     const id = HK.dom.id("path");
     const slider = el("input", {
       type: "range", id, min: 0, max: path.length - 1, step: 1, value: state.at,
@@ -33,7 +34,7 @@ HK.path = (() => {
       slider.setAttribute("aria-valuetext",
         `alpha ${format.number(alpha, 3)}, ${format.plural(n, "effect")}`);
       if (state.cursor) state.cursor.location = alpha;
-      HK.dom.replace(reading, facts(path[at]), effects(path[at]));
+      HK.dom.replace(reading, facts(summary, path[at]), effects(path[at]));
     }
 
     const back = HK.dom.button("Go to the chosen model", () => move(chosen));
@@ -50,7 +51,17 @@ HK.path = (() => {
     move(state.at);
   }
 
-  function facts(point) {
+  // The path holds models of the convex problem; the refit comes after it.
+  function before({ refit, effects: kept }, point) {
+    if (!known(refit)) return null;
+    if (!point.chosen || !kept) return small("Terms, effects and shares before the refit.");
+    const many = format.plural(kept.length, "effect");
+    const grown = kept.length > point.n_effects;
+    const after = grown ? `after which it has ${many}` : `which kept ${many}`;
+    return small("Terms, effects and shares before the refit (", name(refit, 30), `), ${after}.`);
+  }
+
+  function facts(summary, point) {
     const errors = Object.entries(point.cv || {}).map(([refit, { mean, se }]) => [
       `error by cross-validation${refit === "None" ? "" : `, refit ${refit}`}`,
       `${format.number(mean)}${known(se) ? ` \u00b1 ${format.number(se, 2)}` : ""}`,
@@ -60,6 +71,7 @@ HK.path = (() => {
       : [];
     return el("div", {},
       el("h3", {}, point.chosen ? "The chosen model" : "At this point"),
+      before(summary, point),
       HK.dom.pairs([
         ["alpha", format.number(point.alpha, 3)],
         ["terms", format.count(point.n_terms)],

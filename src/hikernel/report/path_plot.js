@@ -6,7 +6,7 @@ HK.pathPlot = (() => {
   const { color, series } = HK.theme;
 
   // `state.at` is the point that is read; `state.cursor` becomes the line that marks it.
-  function build(summary, path, state) {
+  function build(summary, path, state, width) {
     const alphas = path.map((point) => point.alpha);
     const curves = curvesOf(path);
     const measured = curves[0].refit !== undefined;
@@ -20,7 +20,7 @@ HK.pathPlot = (() => {
       height: 260,
     });
     const lines = curves.map((curve, k) => draw(figure, alphas, curve, k, curves.length > 1));
-    if (curves.length > 1) HK.figure.legend(figure);
+    if (curves.length > 1) HK.figure.legend(figure, width);
     markChosen(figure, summary, path, curves);
     state.cursor = new Bokeh.Span({
       location: alphas[state.at], dimension: "height", line_color: color("ink"), line_dash: [2, 3],
@@ -78,8 +78,12 @@ HK.pathPlot = (() => {
     figure.scatter([x], [y], {
       marker: "diamond", size: 16, fill_color: color("negative"), line_color: color("card"),
     });
+    // On the right half the word stands to the left of the mark, where there is room for it.
+    const alphas = path.map((point) => point.alpha);
+    const late = x * x < Math.max(...alphas) * Math.min(...alphas);
     figure.add_layout(new Bokeh.Label({
-      x, y, x_offset: 10, y_offset: 6, text: "chosen",
+      x, y, x_offset: late ? -10 : 10, y_offset: 6, text: "chosen",
+      text_align: late ? "right" : "left",
       text_color: color("negative"), text_font_size: "12px",
       background_fill_color: color("card"), background_fill_alpha: 0.8,
     }));

@@ -5,16 +5,28 @@ HK.quality = (() => {
   const { el, bar, line, note, small } = HK.dom;
   const { format } = HK;
   const { known } = format;
+  const LEAST = 0.01; // share explained from which on there is something to read
+  const WARNING = "The model is hardly better than a constant: the effects below are not to be "
+    + "trusted.";
 
   function draw(summary, box) {
     const { quality } = summary;
     if (!quality || (!known(quality.model) && !known(quality.explained))) {
-      box.append(note("No error was measured for this model, so that nothing can be said about ",
-        "how good it is."));
+      HK.dom.nothing(box, "No error was measured for this model, so that nothing can be said ",
+        "about how good it is.");
       return;
     }
     if (quality.words) box.append(el("p", { class: "words" }, quality.words));
+    if (summary.effects?.length && isWeak(quality)) box.append(note(WARNING));
     box.append(comparison(quality), explanation(quality));
+  }
+
+  // Whether the model is hardly better than a constant, or worse; false where it is not known.
+  function isWeak(quality) {
+    const { explained, model, constant, larger_is_better: larger } = quality || {};
+    if (known(explained)) return explained <= LEAST;
+    if (!known(model) || !known(constant)) return false;
+    return larger ? model <= constant : model >= constant;
   }
 
   // Bars of what is explained with the errors beside them; where there is no such share, of errors.
@@ -56,8 +68,10 @@ HK.quality = (() => {
         + "part was predicted by a model that had not seen it.";
     const what = " Explained is the share of the error of a constant prediction that is gone: "
       + "a constant has 0\u202f%, a perfect model 100\u202f%.";
-    return small(how, known(quality.explained) ? what : "");
+    const alone = known(quality.constant) ? ""
+      : " There is no constant to compare with: its error was not measured.";
+    return small(how, known(quality.explained) ? what : alone);
   }
 
-  return { draw };
+  return { draw, isWeak, WARNING };
 })();

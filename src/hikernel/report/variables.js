@@ -2,17 +2,17 @@
 "use strict";
 
 HK.variables = (() => {
-  const { el, name, bar, line, note } = HK.dom;
+  const { el, name, bar, line } = HK.dom;
   const { format } = HK;
   const MOST = 12;
 
   function draw(summary, box) {
     const variables = summary.variables || [];
     if (!variables.length) {
-      box.append(summary.data?.has_columns === false
-        ? note("This model was fitted on a graph of kernels, not on columns of a table, so that ",
-          "there are no variables to compare.")
-        : note("The model uses no variable."));
+      HK.dom.nothing(box, summary.data?.has_columns === false
+        ? "This model was fitted on a graph of kernels, not on columns of a table, so that "
+          + "there are no variables to compare."
+        : "The model uses no variable.");
       return;
     }
     const ordered = [...variables].sort((a, b) => b.share - a.share);

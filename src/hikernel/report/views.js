@@ -31,6 +31,20 @@ HK.views = (() => {
     return values?.find(([value]) => Number(value.toPrecision(6)) === Number(label))?.[1] ?? null;
   }
 
+  // Which categories an axis shows where it leaves some out: "30 most frequent of 80"; else "". The
+  // third axis has slices, which are not chosen by frequency.
+  function leftOut(summary, { variable, kind, values }, k) {
+    const all = kind === "number" ? 0 : column(summary, variable)?.categories?.length ?? 0;
+    const which = k < 2 ? " most frequent" : "";
+    return all > values.length ? `${values.length}${which} of ${format.count(all)}` : "";
+  }
+
+  // The same for all axes of a view, with the names of the variables.
+  function allLeftOut(summary, { axes }) {
+    const parts = axes.map((axis, k) => [axis.variable, leftOut(summary, axis, k)]);
+    return parts.filter(([, words]) => words).map(([label, words]) => `${label}: ${words}`);
+  }
+
   // A value of an axis as text.
   function place(axis, i) {
     const value = axis.values[i];
@@ -49,5 +63,5 @@ HK.views = (() => {
     return target;
   }
 
-  return { grid, extent, column, categoryShare, place, scaleWords };
+  return { grid, extent, column, categoryShare, allLeftOut, place, scaleWords };
 })();

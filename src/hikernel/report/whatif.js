@@ -2,19 +2,19 @@
 "use strict";
 
 HK.whatif = (() => {
-  const { el, name, note, bar, select, small } = HK.dom;
+  const { el, name, nothing, bar, select, small } = HK.dom;
   const { format } = HK;
   const MOST_INPUTS = 10;
 
   function draw(summary, box) {
     const fn = summary.function;
     if (!fn) {
-      box.append(note(summary.function_note || "This model cannot be written as plain numbers.",
-        " So the page cannot compute its predictions."));
+      nothing(box, summary.function_note || "This model cannot be written as plain numbers.",
+        " So the page cannot compute its predictions.");
       return;
     }
     if (!fn.inputs.length) {
-      box.append(note("The model uses no column: its prediction is always the same."));
+      nothing(box, "The model uses no column: its prediction is always the same.");
       return;
     }
     const inputs = fn.inputs.map((input) => ({ ...input, values: fewValues(summary, input) }));
