@@ -39,10 +39,19 @@ def visible_texts(figure):
     return [(text, Text.get_window_extent(text)) for text in texts]
 
 
-def overlaps(figure, slack=1.0):
+def readable(drawn):
+    """Fail if texts lie on each other or are cut off, and close the figure, which is drawn once."""
+    figure = figure_of(drawn)
+    texts = visible_texts(figure)
+    assert _overlaps(texts) == []
+    assert _cut_off(texts, figure) == []
+    plt.close(figure)
+
+
+def _overlaps(texts, slack=1.0):
     """Pairs of texts that lie on each other by more than some pixels."""
     found = []
-    for (a, box), (b, other) in itertools.combinations(visible_texts(figure), 2):
+    for (a, box), (b, other) in itertools.combinations(texts, 2):
         width = min(box.x1, other.x1) - max(box.x0, other.x0)
         height = min(box.y1, other.y1) - max(box.y0, other.y0)
         if width > slack and height > slack + 0.15 * min(box.height, other.height):
@@ -50,12 +59,12 @@ def overlaps(figure, slack=1.0):
     return found
 
 
-def cut_off(figure, slack=1.0):
+def _cut_off(texts, figure, slack=1.0):
     """Texts that reach beyond the figure."""
     whole = figure.bbox
     return [
         text.get_text()
-        for text, box in visible_texts(figure)
+        for text, box in texts
         if box.x0 < whole.x0 - slack
         or box.x1 > whole.x1 + slack
         or box.y0 < whole.y0 - slack

@@ -5,16 +5,24 @@ from __future__ import annotations
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from plots.hand_made import CASES, CITIES, FIVE, make_summary
-from plots.looking import cut_off, figure_of, overlaps, visible_texts
+from matplotlib.colors import to_rgba
+from plots.hand_made import (
+    CASES,
+    CITIES,
+    FIVE,
+    LONG,
+    category_column,
+    make_summary,
+    view_of,
+)
+from plots.looking import readable, visible_texts
 
 from hikernel.plots import plot_effect, plot_effects
-from hikernel.plots.canvas import LINE_STYLES
+from hikernel.plots.canvas import BLUE, LINE_STYLES, VERMILLION
 from hikernel.plots.lettering import number
 
 ELEVEN = make_summary(11)
 KINDS = ["curve", "bars", "surface", "bars", "curves", "curve", "tiles"]
-WITH_COLUMNS = [name for name in CASES if name != "graph"]
 
 
 def effect_of(summary, *variables):
@@ -61,9 +69,16 @@ def test_a_spike_of_the_density_does_not_hide_the_other_rows():
     shares = np.full(30, 0.1 / 29)
     shares[0] = 0.9
     summary["data"]["columns"][0]["histogram"]["shares"] = shares.tolist()
-    (strip,) = plot_effect(summary, 0).patches
+    ax = plot_effect(summary, 0)
+    (strip,) = ax.patches
     heights = strip.get_data().values
     assert heights[0] == heights.max()
+    # It is broken, and the label says what that means.
+    (gaps,) = [part.get_segments() for part in ax.collections if part.get_label() == "cut bars"]
+    edges = summary["data"]["columns"][0]["histogram"]["edges"]
+    np.testing.assert_allclose(np.array(gaps)[:, :, 0], [edges[:2]])
+    assert 0 < gaps[0][0, 1] < heights[0]
+    assert ax.get_xlabel() == "x0 (broken bars are taller)"
     assert heights[1:].min() > 0.15 * heights.max()
 
 
@@ -122,7 +137,7 @@ def test_ordered_categories_stay_in_their_order(classes):
 def test_what_raises_f_has_another_colour_than_what_lowers_it():
     bars = plot_effect(ELEVEN, "x3").containers[0]
     colours = {bar.get_width() > 0: bar.get_facecolor() for bar in bars}
-    assert len(set(colours.values())) == 2
+    assert colours == {True: to_rgba(BLUE), False: to_rgba(VERMILLION)}
 
 
 def test_values_of_a_column_of_two_numbers_have_few_digits_and_shares():
@@ -160,7 +175,7 @@ def test_two_numbers_are_contours_whose_colours_are_centred():
 
 
 def test_the_colours_of_contours_show_the_right_side():
-    """Blue below zero and red above, at the corners of a product."""
+    """Red below zero and blue above, at the corners of a product."""
     ax = plot_effect(ELEVEN, "x0 * x1")
     figure = ax.figure
     figure.canvas.draw()
@@ -171,7 +186,7 @@ def test_the_colours_of_contours_show_the_right_side():
     for i, j in ((38, 38), (4, 38), (38, 4), (12, 12)):
         column, row = ax.transData.transform((x[i], y[j]))
         red, _, blue, _ = image[image.shape[0] - 1 - int(row), int(column)]
-        assert np.sign(red - blue) == np.sign(values[i, j])
+        assert np.sign(blue - red) == np.sign(values[i, j])
 
 
 def test_corners_without_rows_do_not_set_the_colours():
@@ -206,6 +221,31 @@ def test_of_many_curves_the_largest_are_coloured_and_the_others_counted():
     reach = np.abs(np.array(view["values"][0])).max(axis=0)
     shares = [c["share"] for c in summary["data"]["columns"][3]["categories"]]
     assert CITIES[int(np.argmax(reach * np.sqrt(shares)))] in said
+
+
+@pytest.mark.parametrize("names", ["town {}", LONG])
+def test_categories_that_are_not_in_the_view_are_counted(names):
+    summary = make_summary(11)
+    towns = [names.format(k) for k in range(80)]
+    column = category_column("x3", towns, np.random.default_rng(0))
+    column["categories"].sort(key=lambda one: -one["share"])
+    summary["data"]["columns"][3] = column
+    for effect in summary["effects"]:
+        if "x3" in effect["variables"]:
+            members = [c for c in summary["data"]["columns"] if c["name"] in effect["variables"]]
+            effect["view"] = view_of(members, 1, 1.0)
+    ax = plot_effect(summary, "x3")
+    assert ax.get_ylabel() == "x3 (30 most frequent of 80)"
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    assert len(set(labels)) == len(labels) == 30
+    assert "x3: 30 most frequent of 80" in plot_effect(summary, ("x0", "x3")).get_title(loc="left")
+    tiles = plot_effect(summary, ("x3", "x4"))
+    assert "30 most frequent of 80" in tiles.get_xlabel() + tiles.get_ylabel()
+    small = plt.figure(figsize=(5, 3)).add_subplot()
+    plot_effect(summary, "x3", ax=small)
+    count = len(small.get_yticks())
+    assert count < 30
+    assert f"({count} most frequent of 80)" in small.get_ylabel()
 
 
 def test_two_categories_are_tiles_with_numbers():
@@ -418,14 +458,10 @@ def test_panels_take_the_place_of_the_axes_that_are_given():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", WITH_COLUMNS)
+@pytest.mark.parametrize("name", ["sixty", "long", "hostile", "five classes"])
 def test_nothing_overlaps_or_is_cut_off(name):
+    """All kinds of effects as panels, and the hardest of each case in a figure of its own."""
     summary = CASES[name]()
-    for effect in summary["effects"][:12]:
-        figure = figure_of(plot_effect(summary, effect["name"]))
-        assert overlaps(figure) == []
-        assert cut_off(figure) == []
-        plt.close(figure)
-    figure = plot_effects(summary)
-    assert overlaps(figure) == []
-    assert cut_off(figure) == []
+    for k in (1, 7) if name == "five classes" else (0, 1, 2, 4, 6):
+        readable(plot_effect(summary, k))
+    readable(plot_effects(summary, max_effects=9))

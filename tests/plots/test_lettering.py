@@ -12,7 +12,7 @@ from plots.hand_made import HOSTILE, hostile_names, long_names, make_summary
 from plots.looking import figure_of, visible_texts
 
 from hikernel.plots import overview, plot_effect, plot_effects, plot_hull, plot_importance
-from hikernel.plots.lettering import clean, fit, number, percent, spread, text_width, wrap
+from hikernel.plots.lettering import clean, fit, fit_all, number, percent, spread, text_width, wrap
 
 
 @pytest.mark.parametrize(
@@ -39,6 +39,28 @@ def test_what_is_too_long_loses_its_middle():
     assert ("abcdefghij" * 10).endswith(back)
     assert abs(len(front) - len(back)) <= 1
     assert fit("short", 60.0, 10.0) == "short"
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [f"the same long start, then {k:02d}, then the same long end" for k in range(20)],
+        [f"{k:02d} differs at the start and ends with the same words" for k in range(20)],
+        ["a\tb", "a b", "a\nb"],
+        ["x" * 100 + "a" + "y" * 100, "x" * 100 + "b" + "y" * 100, "x" * 202],
+    ],
+)
+def test_short_names_of_one_axis_differ(names):
+    labels = fit_all(names, 60.0, 9.0)
+    assert len(set(labels)) == len(names)
+    assert all(text_width(label, 9.0) <= 60.0 for label in labels)
+
+
+def test_what_differs_is_what_is_kept():
+    names = [f"the same long start, then {word}, and the same long end" for word in ("ab", "cd")]
+    first, second = fit_all(names, 60.0, 9.0)
+    assert "ab" in first
+    assert "cd" in second
 
 
 def test_every_factor_of_a_product_is_seen():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -18,7 +18,6 @@ from hikernel.plots.canvas import (
     sign_colours,
 )
 from hikernel.plots.lettering import (
-    clean,
     label_axes,
     legend_above,
     legend_columns,
@@ -28,7 +27,7 @@ from hikernel.plots.lettering import (
     write_ticks,
 )
 from hikernel.plots.line_plots import ticks_up_to
-from hikernel.plots.lookup import limits_of
+from hikernel.plots.lookup import limits_of, part_words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,14 +41,11 @@ _FEWEST: Final = 5
 
 def draw_bars(
     ax: Axes,
-    labels: Sequence[object],
+    axis: Mapping[str, Any],
     values: NDArray[np.float64],
     names: Sequence[object] | None,
     *,
-    shares: NDArray[np.float64],
-    ordered: bool = False,
     xlabel: str | None = None,
-    ylabel: object = None,
 ) -> None:
     """Draw the effect of categories: a bar each, or a dot for each of several outputs.
 
@@ -60,19 +56,16 @@ def draw_bars(
     ----------
     ax : Axes
         Where to draw.
-    labels : sequence of length n
-        Names of the categories.
+    axis : mapping
+        The axis of the view, with names, shares and order of its n categories.
     values : ndarray of shape (outputs, n)
         The effect.
     names : sequence of str, or None
         Names of the outputs; None if a legend elsewhere has them.
-    shares : ndarray of shape (n,)
-        Shares of the rows, all zero if they are not known.
-    ordered : bool, default=False
-        Whether the categories stay in their order, the first on top.
-    xlabel, ylabel : str, object, optional
-        Labels of the axes.
+    xlabel : str, optional
+        Label of the axis of the effect.
     """
+    labels, shares = axis["names"], axis["shares"]
     size = font_size(0.85)
     width, height = room(ax)
     several = len(values) > 1
@@ -81,7 +74,7 @@ def draw_bars(
     most = max(2, int(height / (1.25 * size)) - head)
     by_share = np.argsort(-shares, kind="stable")
     kept = by_share[:most]
-    if ordered:
+    if axis["ordered"]:
         order = np.sort(kept)
     else:
         order = kept if several else kept[np.argsort(-values[0][kept], kind="stable")]
@@ -107,8 +100,7 @@ def draw_bars(
     bare(ax, keep="bottom")
     ax.tick_params(axis="y", length=0)
     write_ticks(ax, "y", list(places), [labels[i] for i in order], points=0.45 * width, size=size)
-    more = f" ({len(order)} of {len(labels)})" if len(order) < len(labels) else ""
-    label_axes(ax, xlabel, None if ylabel is None else clean(ylabel) + more)
+    label_axes(ax, xlabel, axis["variable"], ynote=part_words(axis, len(order)))
 
 
 def _row_shares(

@@ -52,8 +52,8 @@ LINE_STYLES: Final = tuple((colour, dash) for dash in ("-", "--") for colour in 
 """Colour and dashes of at most 12 lines that can be told apart."""
 MARKS: Final = "osD^vP*Xh<>d"
 """Marks that go with them."""
-DIVERGING: Final = "RdBu_r"
-"""Colour map of surfaces: blue below zero, white at zero, red above."""
+DIVERGING: Final = "RdBu"
+"""Colour map of surfaces: blue raises f, white is zero, red lowers it."""
 
 ORDERS: Final = (
     (BLUE, "one variable"),
@@ -145,5 +145,5 @@ def order_colour(order: int | None) -> str:
 
 
 def sign_colours(values: Any) -> list[str]:
-    """Return the colour of each bar: one for what raises f, another for what lowers it."""
-    return [VERMILLION if value > 0 else BLUE for value in values]
+    """Return the colour of each bar: blue for what raises f, orange for what lowers it."""
+    return [BLUE if value > 0 else VERMILLION for value in values]

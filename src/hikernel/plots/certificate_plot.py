@@ -55,7 +55,8 @@ def plot_certificate(model: object, ax: Axes | None = None, *, what: str = "auto
     what : {"auto", "gap", "objective"}, default="auto"
         "gap": the relative gap on a logarithmic axis, with a line at the tolerance. "objective":
         the objective, and the bound below it, which proves the model optimal if it reaches the
-        band of the tolerance. "auto": the gap if it was computed at three steps or more.
+        band of the tolerance; without a bound, the picture says that nothing is proven. "auto":
+        the gap if it was computed at three steps or more.
 
     Returns
     -------
@@ -136,6 +137,8 @@ def _draw_objective(
     work: NDArray[np.float64],
 ) -> None:
     """Draw the objective, the band of the tolerance below its last value, and the bound."""
+    from matplotlib.lines import Line2D
+
     objective = floats([step["objective"] for step in search])
     bound = floats([step["bound"] for step in search])
     (line,) = ax.plot(work, objective, color=BLUE, marker="o", markersize=4, zorder=3)
@@ -151,8 +154,11 @@ def _draw_objective(
         if gap is not None:
             middle = 0.5 * (bound[last] + objective[last])
             _at_the_end(ax, f"gap {100.0 * gap:.2g} %", work[last], middle)
+    else:  # a flat curve on a band would look like a proof
+        handles.append(Line2D([], [], linestyle=""))
+        names.append("nothing is proven")
     tol = (summary.get("certificate") or {}).get("tol")
-    if tol and np.isfinite(objective[-1]):
+    if tol and np.isfinite(bound).any() and np.isfinite(objective[-1]):
         top = float(objective[-1])
         handles.append(ax.axhspan(top - tol * abs(top), top, color=FAINT, alpha=0.5, linewidth=0))
         names.append(f"tolerance ({percent(tol)})")

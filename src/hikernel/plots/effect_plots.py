@@ -237,13 +237,10 @@ def draw_effect(
     if not others:
         draw_bars(
             ax,
-            first["names"],
+            first,
             values,
             names,
-            shares=first["shares"],
-            ordered=first["ordered"],
             xlabel=words,
-            ylabel=first["variable"],
         )
         return None
     if view.numbers[:2] == [True, False]:

@@ -33,10 +33,6 @@ Node = Mapping[str, Any]
 _SWEEPS: Final = 6
 _NAME_POINTS: Final = 130.0
 _LEAD: Final = {"arrowstyle": "-", "color": MUTED, "linewidth": 0.5, "shrinkA": 0, "shrinkB": 2}
-_FEW: Final = 40
-"""Idle terms have names only in hulls of at most this many terms."""
-_NAMED: Final = 36
-"""In larger hulls so many terms have names, those with the largest shares."""
 
 
 def plot_hull(model: object, ax: Axes | None = None, *, max_nodes: int = 200) -> Axes:
@@ -44,8 +40,8 @@ def plot_hull(model: object, ax: Axes | None = None, *, max_nodes: int = 200) ->
 
     The root is on top, and every term is in a row below its parents, to which lines lead. Active
     terms are filled, coloured by their number of variables, and their area grows with their share;
-    idle ancestors, which are there because a descendant is active, are hollow. The largest terms
-    have names, as many as there is room for.
+    idle ancestors, which are there because a descendant is active, are hollow. In every row,
+    terms have names where there is room, the largest first; a line of text says how many have none.
 
     Parameters
     ----------
@@ -219,14 +215,13 @@ def _write_names(
     scale = width / (end - start)
     bottom, top = ax.get_ylim()
     row_height = height / (top - bottom)
-    large = len(nodes) > _FEW
-    ranked = sorted(range(len(nodes)), key=lambda i: (-(nodes[i]["share"] or 0.0), i))
-    named = [i for i in ranked if nodes[i]["active"]][:_NAMED] if large else ranked
+    nameless, lowest = 0, 0.0
     for depth, row in enumerate(rows):
         below = max(float(radii[i]) for i in row) + 2.0
         levels = max(1, min(4, int((row_height - 2.0 * below) / line)))
         taken: list[list[tuple[float, float]]] = [[] for _ in range(levels)]
-        for i in (i for i in named if i in row):
+        order = sorted(row, key=lambda i: (not nodes[i]["active"], -(nodes[i]["share"] or 0.0), i))
+        for i in order:
             text = fit(nodes[i]["term"], _NAME_POINTS, size)
             half = 0.5 * text_width(text, size) + 3.0
             place = (x[i] - start) * scale
@@ -237,7 +232,9 @@ def _write_names(
                 if all(middle + half <= a or b <= middle - half for a, b in taken[level])
             ]
             if not free:
+                nameless += 1
                 continue
+            lowest = max(lowest, depth * row_height + below + (free[0] + 1) * line)
             taken[free[0]].append((middle - half, middle + half))
             ax.annotate(
                 text,
@@ -258,6 +255,18 @@ def _write_names(
                 },
                 **PLAIN,
             )
+    if nameless:
+        ax.annotate(
+            f"{nameless:,} of {len(nodes):,} terms have no name here, for want of room",
+            xy=(1.0, 0.0),
+            xycoords="axes fraction",
+            xytext=(0.0, -4.0 - max(0.0, lowest + bottom * row_height)),
+            textcoords="offset points",
+            ha="right",
+            va="top",
+            fontsize=size,
+            color=MUTED,
+        )
 
 
 def _legend(ax: Axes, nodes: Sequence[Node], left_out: int, columns: bool) -> None:

@@ -10,6 +10,7 @@ import math
 import unicodedata
 import warnings
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any, Final
 
 from hikernel.plots.canvas import INK, font_size, room
@@ -21,6 +22,7 @@ __all__ = [
     "PLAIN",
     "clean",
     "fit",
+    "fit_all",
     "label_axes",
     "legend_above",
     "legend_columns",
@@ -93,6 +95,45 @@ def fit(name: object, points: float, size: float) -> str:
     return _cut(text, points, size)
 
 
+def fit_all(names: Iterable[object], points: float, size: float) -> list[str]:
+    """Return names that fit, no two of them the same: what they share is left out first.
+
+    Names that still look alike are numbered.
+    """
+    texts = [clean(name) for name in names]
+    labels = [fit(text, points, size) for text in texts]
+    for same in _alike(labels):
+        letters = zip(*(texts[i] for i in same), strict=False)
+        front = sum(1 for _ in takewhile(lambda row: len(set(row)) == 1, letters))
+        for i in same:
+            labels[i] = _from(texts[i], front, points, size)
+    for same in _alike(labels):
+        for count, i in enumerate(same, 1):
+            tail = f" ({count})"
+            labels[i] = fit(texts[i], points - text_width(tail, size), size) + tail
+    return labels
+
+
+def _alike(labels: Sequence[str]) -> list[list[int]]:
+    """Return the positions of labels that are the same."""
+    places: dict[str, list[int]] = {}
+    for i, label in enumerate(labels):
+        places.setdefault(label, []).append(i)
+    return [same for same in places.values() if len(same) > 1]
+
+
+def _from(text: str, front: int, points: float, size: float) -> str:
+    """Return a text from a little before some place on, as much as fits, and its start."""
+    head = text[:3] + _ELLIPSIS if front > 4 else text[:front]
+    rest = text[front:]
+    if text_width(head + rest, size) <= points:
+        return head + rest
+    for kept in range(len(rest) - 1, 0, -1):
+        if text_width(head + rest[:kept] + _ELLIPSIS, size) <= points:
+            return head + rest[:kept] + _ELLIPSIS
+    return _cut(text, points, size)
+
+
 def _fair(wanted: Sequence[float], points: float) -> list[float]:
     """Return what each gets of some room: the short all they want, the long ones equal parts."""
     out = [0.0] * len(wanted)
@@ -160,8 +201,8 @@ def title(
         its tail never. None takes no line.
     below : str, default=""
         The start of the next line.
-    kept : sequence of (name, value), optional
-        Variables that are kept at a value, on that line as well.
+    kept : sequence of (name, tail), optional
+        Variables and what is said of them, on that line as well; a tail is never cut.
     scale : float, default=1
         Size of the font, relative to the user's.
     above : int, default=0
@@ -189,8 +230,7 @@ def title(
 
 def _second_line(below: str, kept: Sequence[tuple[str, str]], points: float, size: float) -> str:
     """Return a text and ``name = value`` pairs in one line; values are never cut."""
-    parts = [(below, "")] if below else []
-    parts += [(name, f" = {clean(value)}") for name, value in kept]
+    parts = ([(below, "")] if below else []) + list(kept)
     if not parts:
         return ""
     tails = sum(text_width(tail, size) for _, tail in parts)
@@ -212,15 +252,33 @@ def _headline(name: str, tail: str, points: float, size: float) -> str:
     return f"{front} *\n{back}{tail}"
 
 
-def label_axes(ax: Axes, xlabel: object = None, ylabel: object = None, *, note: str = "") -> None:
-    """Write labels at the axes, unless they are None; a note at the end of x is not cut."""
+def label_axes(
+    ax: Axes,
+    xlabel: object = None,
+    ylabel: object = None,
+    *,
+    note: str = "",
+    ynote: str = "",
+) -> None:
+    """Write labels at the axes, unless they are None; notes, at their ends, are not cut.
+
+    A note that would leave too little of the name has a line of its own.
+    """
     size = font_size(0.85)
     width, height = room(ax)
     if xlabel is not None:
-        text = fit(xlabel, width - text_width(note, size), size) + note
-        ax.set_xlabel(text, fontsize=size, color=INK, **PLAIN)
+        ax.set_xlabel(_noted(xlabel, note, width, size), fontsize=size, color=INK, **PLAIN)
     if ylabel is not None:
-        ax.set_ylabel(fit(ylabel, height, size), fontsize=size, color=INK, **PLAIN)
+        ax.set_ylabel(_noted(ylabel, ynote, height, size), fontsize=size, color=INK, **PLAIN)
+
+
+def _noted(name: object, note: str, points: float, size: float) -> str:
+    if not note:
+        return fit(name, points, size)
+    left = points - text_width(f" ({note})", size)
+    if left >= min(text_width(clean(name), size), 0.5 * points):
+        return f"{fit(name, left, size)} ({note})"
+    return f"{fit(name, points, size)}\n({wrap(note, points, size, 2)})"
 
 
 def legend_columns(names: Sequence[object], width: float, size: float) -> int:
@@ -273,8 +331,8 @@ def name_legend(
         columnspacing=1.0,
         **place,
     )
-    for text, name in zip(legend.get_texts(), names, strict=True):
-        text.set(text=fit(name, 0.45 * points, size), **PLAIN)
+    for text, name in zip(legend.get_texts(), fit_all(names, 0.45 * points, size), strict=True):
+        text.set(text=name, **PLAIN)
     return legend
 
 
@@ -289,7 +347,7 @@ def write_ticks(
     rotation: float = 0.0,
 ) -> None:
     """Write names at places of the x or y axis, each at most ``points`` long."""
-    labels = [fit(name, points, size) for name in names]
+    labels = fit_all(names, points, size)
     axis = ax.yaxis if which == "y" else ax.xaxis
     extra: dict[str, Any] = {"rotation": rotation} if rotation else {}
     axis.set_ticks(list(places), labels=labels, fontsize=size, **PLAIN, **extra)

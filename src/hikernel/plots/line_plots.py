@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from hikernel.plots.canvas import BLUE, FAINT, INK, LINE_STYLES, MUTED, bare, font_size, room
-from hikernel.plots.lettering import PLAIN, fit, label_axes, spread, text_width
+from hikernel.plots.lettering import PLAIN, fit_all, label_axes, spread, text_width
 from hikernel.plots.lookup import density_of, limits_of, visible_range
 
 if TYPE_CHECKING:
@@ -62,8 +62,8 @@ def draw_curves(
     """
     x = np.asarray(points, dtype=float)
     left, right = visible_range(x, column)
-    note = "" if (left, right) == (float(x[0]), float(x[-1])) else " (ends cut off)"
-    if note:
+    notes = [] if (left, right) == (float(x[0]), float(x[-1])) else ["ends cut off"]
+    if notes:
         x, lines = _between(x, lines, left, right)
     low, high = limits or limits_of(lines)
     pad = 0.06 * (high - low)
@@ -72,7 +72,8 @@ def draw_curves(
     ax.set_ylim(floor, high + pad)
     margin = 0.02 * (right - left) or 1.0
     ax.set_xlim(left - margin, right + margin)
-    _density(ax, column)
+    if _density(ax, column):
+        notes.append("broken bars are taller")
     bare(ax)
     if len(lines) == 1:
         ax.plot(x, lines[0], color=BLUE, linewidth=1.8, zorder=3)
@@ -83,19 +84,22 @@ def draw_curves(
         _named_lines(ax, x, lines, names, weights)
     if len(lines) == 1 or names is None:
         ticks_up_to(ax)
-    label_axes(ax, xlabel, ylabel, note=note)
+    label_axes(ax, xlabel, ylabel, note=", ".join(notes))
 
 
-def _density(ax: Axes, column: Mapping[str, Any] | None) -> None:
-    """Draw the histogram of a column along the lower edge."""
+def _density(ax: Axes, column: Mapping[str, Any] | None) -> bool:
+    """Draw the histogram of a column along the lower edge; return whether a bar is cut.
+
+    A spike, such as a column that is mostly zero, is cut rather than flatten the rest, and a white
+    gap goes through it.
+    """
     found = density_of(column)
     if found is None:
-        return
+        return False
     edges, density = found
     limits = ax.get_xlim(), ax.get_ylim()
     seen = (edges[1:] > limits[0][0]) & (edges[:-1] < limits[0][1])
     some = density[seen & (density > 0)]
-    # A spike, such as a column that is mostly zero, is cut off rather than flatten the rest.
     top = min(float(some.max()), _SPIKE * float(np.median(some))) if some.size else 1.0
     ax.stairs(
         np.where(seen, _STRIP * np.minimum(density / top, 1.0), 0.0),
@@ -106,7 +110,19 @@ def _density(ax: Axes, column: Mapping[str, Any] | None) -> None:
         zorder=0.5,
         label="density of the rows",
     )
+    cut = seen & (density > 1.001 * top)
+    ax.hlines(
+        np.full(int(cut.sum()), 0.8 * _STRIP),
+        edges[:-1][cut],
+        edges[1:][cut],
+        colors="white",
+        linewidth=2.0,
+        transform=ax.get_xaxis_transform(),
+        zorder=0.6,
+        label="cut bars",
+    )
     ax.set(xlim=limits[0], ylim=limits[1])
+    return bool(cut.any())
 
 
 def _named_lines(
@@ -130,7 +146,7 @@ def _named_lines(
     shown = sorted(ranked[:most])
     for i in ranked[most:]:
         ax.plot(x, lines[i], color=FAINT, linewidth=0.9, zorder=2)
-    texts = [fit(names[i], 0.36 * width, size) for i in shown]
+    texts = fit_all([names[i] for i in shown], 0.36 * width, size)
     rest = len(lines) - len(shown)
     more = [f"+ {rest} more"] if rest else []
     lead = 14.0

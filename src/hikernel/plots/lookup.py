@@ -30,6 +30,7 @@ __all__ = [
     "floats",
     "limits_of",
     "output_name",
+    "part_words",
     "visible_range",
 ]
 
@@ -267,7 +268,7 @@ class EffectView:
         The effect.
     axes : list of mapping
         One to three axes, numbers before categories, with the names of their values and, for
-        categories, the shares of the rows and whether they have an order.
+        categories, the shares of the rows, whether they have an order and how many there are.
     values : ndarray of shape (outputs, points of axis 0, ...)
         The effect on that grid.
     held : list of mapping
@@ -312,10 +313,18 @@ class EffectView:
         return values[..., which] if len(self.axes) > 2 else values
 
     def kept(self, which: int) -> list[tuple[str, str]]:
-        """Return the variables that a slice keeps at one value, and these values."""
+        """Return what a title says of variables: the values that a slice keeps, after their names.
+
+        Of a category with a curve each, it says how many there are if some have no curve.
+        """
         at = [(axis["variable"], axis["names"][which]) for axis in self.axes[2:]]
         at += [(one["variable"], one["value"]) for one in self.held]
-        return [(str(name), _value(value)) for name, value in at]
+        out = [(str(name), f" = {_value(value)}") for name, value in at]
+        if self.numbers[:2] == [True, False]:
+            axis = self.axes[1]
+            note = part_words(axis, len(axis["values"]))
+            out = [(str(axis["variable"]), f": {note}"), *out] if note else out
+        return out
 
 
 def _with_names(axis: Mapping[str, Any], column: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -325,7 +334,16 @@ def _with_names(axis: Mapping[str, Any], column: Mapping[str, Any] | None) -> di
         return {**axis, "names": [_value(value) for value in values]}
     ordered = bool((column or {}).get("ordered"))
     names, shares = _category_names(values, column), _shares_of(values, column)
-    return {**axis, "names": names, "shares": shares, "ordered": ordered}
+    whole = max(len(values), len((column or {}).get("categories") or []))
+    return {**axis, "names": names, "shares": shares, "ordered": ordered, "whole": whole}
+
+
+def part_words(axis: Mapping[str, Any], shown: int) -> str:
+    """Return how many categories are drawn and how many there are, or nothing for all of them."""
+    if shown >= axis["whole"]:
+        return ""
+    most = "most frequent " if axis["shares"].any() else ""
+    return f"{shown} {most}of {axis['whole']}"
 
 
 def _value(value: object) -> str:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hikernel.plots.canvas import FAINT, INK, LINE_STYLES, MUTED, axes_or_new, bare, font_size
-from hikernel.plots.lettering import label_axes, legend_above, room_above
+from hikernel.plots.canvas import FAINT, INK, LINE_STYLES, MUTED, axes_or_new, bare, font_size, room
+from hikernel.plots.lettering import label_axes, legend_above, room_above, text_width
 from hikernel.plots.lookup import Summary, as_summary, floats
 
 if TYPE_CHECKING:
@@ -26,7 +26,8 @@ def plot_path(model: object, ax: Axes | None = None) -> Axes:
     The cross-validated error has a bar of a standard error to either side. A model that was not
     cross-validated shows the share of the loss that is explained on the training rows in its place.
     Alpha falls from left to right, so that models grow. A dashed line and a ring mark the chosen
-    alpha and refit; the grey steps, with an axis at the right, are the number of effects.
+    alpha and refit; the grey steps, with an axis at the right, are the number of effects
+    of the convex problem, before a refit.
 
     Parameters
     ----------
@@ -60,11 +61,12 @@ def plot_path(model: object, ax: Axes | None = None) -> Axes:
     if len(alphas) > 1:
         ax.set_xlim(alphas.max() * 1.15, alphas.min() / 1.15)
     bare(ax)
-    _count_axis(ax, alphas, floats([point["n_effects"] for point in path]))
+    counted = "number of effects" if summary.get("refit") is None else "effects before the refit"
+    _count_axis(ax, alphas, floats([point["n_effects"] for point in path]), counted)
     refits = list(dict.fromkeys(refit for point in path for refit in point["cv"]))
     if refits:
         handles, names = _errors(ax, summary, path, alphas, refits)
-        label = _error_words(summary)
+        label = _error_words(ax, summary)
     else:
         handles, names = _explained(ax, path, alphas)
         label = "explained (training)"
@@ -78,12 +80,16 @@ def plot_path(model: object, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _error_words(summary: Summary) -> str:
+def _error_words(ax: Axes, summary: Summary) -> str:
+    """Return the metric, or fewer words where they would be cut."""
     quality = summary.get("quality") or {}
     metric = quality.get("metric") or "error"
     if quality.get("larger_is_better"):
-        return f"minus {metric}, cross-validated"
-    return f"{metric}, cross-validated"
+        metric = f"minus {metric}"
+    for words in (f"{metric}, cross-validated", f"CV {metric}"):
+        if text_width(words, font_size(0.85)) <= room(ax)[1]:
+            return words
+    return "CV error"
 
 
 def _errors(
@@ -132,7 +138,7 @@ def _explained(
     (line,) = ax.plot(alphas, shares, color=colour, marker="o", markersize=3.5, zorder=3)
     chosen = [k for k, point in enumerate(path) if point["chosen"]]
     _mark(ax, alphas[chosen], shares[chosen])
-    return [line], ["share of the loss explained"]
+    return [line], ["explained"]
 
 
 def _mark(ax: Axes, alphas: NDArray[np.float64], heights: NDArray[np.float64]) -> None:
@@ -151,7 +157,9 @@ def _mark(ax: Axes, alphas: NDArray[np.float64], heights: NDArray[np.float64]) -
     )
 
 
-def _count_axis(ax: Axes, alphas: NDArray[np.float64], counts: NDArray[np.float64]) -> None:
+def _count_axis(
+    ax: Axes, alphas: NDArray[np.float64], counts: NDArray[np.float64], label: str
+) -> None:
     """Draw the number of effects as grey steps, with an axis of its own at the right."""
     from matplotlib.ticker import MaxNLocator
 
@@ -163,7 +171,7 @@ def _count_axis(ax: Axes, alphas: NDArray[np.float64], counts: NDArray[np.float6
     bare(other, keep="right bottom")
     other.tick_params(axis="y", colors=MUTED)
     other.spines["right"].set_color(FAINT)
-    other.set_ylabel("number of effects", fontsize=font_size(0.85), color=MUTED)
+    other.set_ylabel(label, fontsize=font_size(0.85), color=MUTED)
     # Errors stand in front of the steps.
     ax.set_zorder(other.get_zorder() + 1)
     ax.patch.set_visible(False)

@@ -13,7 +13,7 @@ import numpy as np
 from hikernel.plots.canvas import DIVERGING, INK, bare, font_size, room
 from hikernel.plots.lettering import PLAIN, fit, label_axes, number, text_width, write_ticks
 from hikernel.plots.line_plots import ticks_up_to
-from hikernel.plots.lookup import density_of, visible_range
+from hikernel.plots.lookup import density_of, part_words, visible_range
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -173,7 +173,13 @@ def draw_tiles(
         size=min(size, width / columns / 1.1) if turned else size,
         rotation=90.0 if turned else 0.0,
     )
-    label_axes(ax, axes[1]["variable"], axes[0]["variable"])
+    label_axes(
+        ax,
+        axes[1]["variable"],
+        axes[0]["variable"],
+        note=part_words(axes[1], columns),
+        ynote=part_words(axes[0], rows),
+    )
     texts = [[number(value, like=reach) for value in row] for row in values]
     widest = max(text_width(text, 1.0) for row in texts for text in row)
     fits = min(font_size(0.8), 0.9 * width / columns / max(widest, 1e-9), height / rows / 1.3)
