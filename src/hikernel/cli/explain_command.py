@@ -33,7 +33,9 @@ __all__ = ["explain"]
     metavar="N",
     help="Row of DATA to explain; the first below the header is 1, the default.",
 )
-@click.option("--max-terms", type=click.IntRange(1), metavar="N", help="Most terms of the formula.")
+@click.option(
+    "--max-terms", type=click.IntRange(1), metavar="N", help="Most effects of the formula."
+)
 @table_options
 @json_option
 @quiet_option
