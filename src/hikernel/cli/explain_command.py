@@ -67,7 +67,7 @@ def explain(
         else:
             click.echo(f"{fitted}\n\n{formula}")
         return
-    frame = read_rows(data, fitted, reading)
+    frame = read_rows(data, fitted, reading, console)
     numbers = numbers or (1,)
     if max(numbers) > len(frame):
         raise BadInput(f"There is no row {max(numbers)}; '{data}' has {len(frame)} rows.")
