@@ -60,15 +60,25 @@ def check_output(shown, printed):
     assert skipping or not lines, f"the page does not show {lines}"
 
 
+# What the first block of a page leaves and prints: pages that begin alike run it once.
+BEGINNINGS: dict[str, tuple[dict[str, object], str]] = {}
+
+
 def run_blocks(path, capsys):
     """Run every Python block of a document, in order, and return what they leave and print."""
     blocks = PYTHON.findall(path.read_text())
     assert blocks
     namespace: dict[str, object] = {}
     everything = ""
-    for block, shown in blocks:
-        exec(compile(block, path.name, "exec"), namespace)
-        printed = capsys.readouterr().out
+    for place, (block, shown) in enumerate(blocks):
+        if place == 0 and block in BEGINNINGS:
+            left, printed = BEGINNINGS[block]
+            namespace.update(left)
+        else:
+            exec(compile(block, path.name, "exec"), namespace)
+            printed = capsys.readouterr().out
+        if place == 0:
+            BEGINNINGS[block] = dict(namespace), printed
         everything += printed
         if shown:
             check_output(shown, printed)
