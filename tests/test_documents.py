@@ -60,15 +60,25 @@ def check_output(shown, printed):
     assert skipping or not lines, f"the page does not show {lines}"
 
 
+# What the first block of a page leaves and prints: pages that begin alike run it once.
+BEGINNINGS: dict[str, tuple[dict[str, object], str]] = {}
+
+
 def run_blocks(path, capsys):
     """Run every Python block of a document, in order, and return what they leave and print."""
     blocks = PYTHON.findall(path.read_text())
     assert blocks
     namespace: dict[str, object] = {}
     everything = ""
-    for block, shown in blocks:
-        exec(compile(block, path.name, "exec"), namespace)
-        printed = capsys.readouterr().out
+    for place, (block, shown) in enumerate(blocks):
+        if place == 0 and block in BEGINNINGS:
+            left, printed = BEGINNINGS[block]
+            namespace.update(left)
+        else:
+            exec(compile(block, path.name, "exec"), namespace)
+            printed = capsys.readouterr().out
+        if place == 0:
+            BEGINNINGS[block] = dict(namespace), printed
         everything += printed
         if shown:
             check_output(shown, printed)
@@ -245,7 +255,10 @@ def check_pip(words, _):
 
 
 def check_hikernel(words, capsys):
+    import click
+
     from hikernel.cli import main
+    from hikernel.cli.application import application
 
     command = words[1:2] if words[1:] and not words[1].startswith("-") else []
     with contextlib.suppress(SystemExit):  # what --help ends with where it is no return value
@@ -255,6 +268,18 @@ def check_hikernel(words, capsys):
     known = set(re.findall(r"(?<![\w-])--?[a-zA-Z][\w-]*", text))
     used = {word.partition("=")[0] for word in words[1:] if re.match(r"--?[a-zA-Z]", word)}
     assert used <= known, f"{words}: there is no {used - known}"
+    if command:  # the values of the options are read, and nothing is run
+        parsed = application.get_command(click.Context(application), command[0])
+        try:
+            parsed.make_context(command[0], words[2:])
+        except click.ClickException as error:
+            pytest.fail(f"{words}: {error.format_message()}")
+
+
+@pytest.mark.parametrize("words", ["explain a b --row 0", "fit a", "fit a --target b --loss x"])
+def test_a_value_that_is_refused_is_seen(words, capsys):
+    with pytest.raises(pytest.fail.Exception, match=r"--row|--target|--loss"):
+        check_hikernel(["hikernel", *words.split()], capsys)
 
 
 def check_python(words, _):

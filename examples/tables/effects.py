@@ -31,7 +31,8 @@ y = (rent + 60 * X["balcony"] + rng.normal(0, 60, n)).rename("rent")
 
 # %%
 # The cross-validated estimator needs no setting. An *effect* is all that a set of variables does
-# together; its *share* is its part of the variance that the model explains.
+# together; its *share* is the variance of its terms, divided by the sum of the variances of all
+# terms. Effects can cancel each other: these are not shares of the variance of the prediction.
 
 model = HKLRegressorCV().fit(X, y)
 print(model.effects_[["effect", "order", "share", "shape"]].round(3).to_string(index=False))

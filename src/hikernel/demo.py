@@ -50,7 +50,7 @@ def run_demo() -> HKLRegressorCV:
     model = HKLRegressorCV(verbose=1).fit(X, y)
     seconds = time.perf_counter() - start
 
-    print("\nHKLRegressorCV().fit(X, y) found (share of the explained variance):")
+    print("\nHKLRegressorCV().fit(X, y) found (share of the variance of all terms):")
     known = {node_name(node, names) for node in TRUTH}
     for term, share in zip(model.terms_["term"], model.terms_["share"], strict=True):
         print(f"  {term:12s} {100 * share:5.1f} %  {'true' if term in known else ''}".rstrip())

@@ -6,8 +6,10 @@ import subprocess
 import sys
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
+from hikernel import HKLRegressor
 from hikernel._version import __version__
 from hikernel.cli import application, fit_command, main, report_command
 
@@ -139,3 +141,25 @@ def test_the_demo_overwrites_its_own_file_only(folder, run, monkeypatch):
     assert again.exit_code == 2
     assert "exists" in again.stderr
     assert run("demo", "--report", "other.html", "--force").exit_code == 0
+
+
+def test_a_failure_of_the_library_is_no_bad_input(models, run, monkeypatch):
+    words = ["predict", "price.hik", "new.csv"]
+
+    def raises(*args):
+        raise ValueError("a slip")
+
+    def adds(*args):  # NumPy raises, and the last frame is that of the function
+        return np.zeros(2) + np.zeros(3)
+
+    for namespace, function, code in (
+        ("hikernel.columns.table", raises, 2),
+        ("hikernel.search.growth", raises, 1),
+        ("hikernel.columns.table", adds, 1),
+    ):
+        place = {"__name__": namespace, "np": np, "ValueError": ValueError}
+        slip = type(function)(function.__code__, place)
+        monkeypatch.setattr(HKLRegressor, "predict", lambda *args, slip=slip: slip())
+        result = run(*words)
+        assert result.exit_code == code, result.stderr
+        assert ("Unexpected ValueError" in result.stderr) == (code == 1)

@@ -105,6 +105,9 @@ def target(values, task=None, loss=None):
         ([1.0, 2.0, 5.0] * 30, "classification", "3 different whole numbers"),
         (list(range(12)) * 10, "regression", "numbers, 12 different values. The task is regress"),
         ([0, 1, 2, 3, 4, 5, 6], "regression", "--task classification makes it classification."),
+        ([0, 1, 2] * 30 + [3] * 4, "regression", "numbers, 4 different values"),
+        ([0, 1, 2] * 30 + [3] * 5, "classification", "4 different whole numbers"),
+        ([0] * 30 + [1] * 3, "classification", "2 different whole numbers"),
         ([0.5, 1.5] * 30, "regression", "numbers, 2 different values"),
         (pd.Categorical([1, 2, 3] * 30), "classification", "3 different categories"),
     ],
@@ -125,6 +128,11 @@ def test_a_task_that_is_given_is_not_discussed():
     assert target(list(range(12)) * 3, loss="classification")[0] == "classification"
 
 
+def test_classes_may_have_commas():
+    assert target(["1,5", "2", "3,25"] * 9, task="classification")[0] == "classification"
+    assert target(["1", "2", "3"] * 9)[0] == "classification"
+
+
 def test_labels_keep_their_types():
     assert target([1.0, 2.0] * 30)[1].tolist() == [1, 2] * 30
     assert target([1.0, 2.0] * 30)[1].dtype.kind == "i"
@@ -138,6 +146,8 @@ def test_labels_keep_their_types():
         ([1, 1, 1], None, "The target 'y' has one value only; there is nothing to learn."),
         (pd.date_range("2020-01-01", periods=5), None, "The target 'y' holds dates"),
         (["a", "b"], "regression", "The target 'y' holds text ('a'), no numbers."),
+        (["1,5", "2", "3,25"] * 9, None, "such as '1,5'; if that is a number, add --decimal \",\""),
+        (["2", "1,5", "3,25"] * 9, "regression", "such as '1,5'; if that is a number, add"),
         ([f"a{i}" for i in range(150)], None, "has 150 different values in 150 rows, too many"),
         ([*map(str, range(60)), "?"], None, "the text '?'; if that is a missing value, add --miss"),
     ],

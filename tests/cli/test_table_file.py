@@ -13,12 +13,12 @@ import pytest
 from cli.houses import SIZE, TOWN
 
 from hikernel.cli import table_file
-from hikernel.cli.console import BadInput
+from hikernel.cli.console import BadInput, Console
 from hikernel.cli.table_file import TableOptions, read_table_file
 
 
 def read(path, text=(), **options):
-    return read_table_file(str(path), TableOptions(**options), text)
+    return read_table_file(str(path), TableOptions(**options), Console(quiet=True), text)
 
 
 def write(folder, name, content):
@@ -65,6 +65,24 @@ def test_the_options_of_a_text_file(tmp_path):
     assert found["c"].isna().tolist() == [True, False]
     path = write(tmp_path, "b.csv", "größe\n1\n".encode("latin-1"))
     assert list(read(path, encoding="latin-1")) == ["größe"]
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz"])
+def test_words_that_are_lost_are_said(name, tmp_path):
+    content = b"pool,n,town\nNone,NA,?\nbig,1,Oslo\nnull,2,\nNone,3,Bergen\n,4,Oslo\n"
+    path = write(tmp_path, name, gzip.compress(content) if name.endswith("gz") else content)
+    console = Console(quiet=True)
+    found = read_table_file(str(path), TableOptions(missing=("?",)), console)
+    assert found.isna().sum().tolist() == [4, 1, 2]
+    assert console.notes == [
+        "Column 'pool': taken for missing values: 'None' (2), 'null' (1); --keep-na keeps such "
+        "words as text."
+    ]
+    console = Console(quiet=True)
+    found = read_table_file(str(path), TableOptions(missing=("?",), keep_na=True), console)
+    assert found["pool"].tolist()[:4] == ["None", "big", "null", "None"]
+    assert found.isna().sum().tolist() == [1, 0, 2]
+    assert console.notes == []
 
 
 def test_the_delimiter_is_not_a_comma_within_fields(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dis
 import json
 import warnings
 from collections.abc import Iterator, Sequence
@@ -26,6 +27,21 @@ __all__ = [
 ]
 
 F = TypeVar("F", bound=Any)
+
+_RAISE = dis.opmap["RAISE_VARARGS"]
+_CHECKS = (
+    "hikernel.checks",
+    "hikernel.columns",
+    "hikernel.estimators",
+    "hikernel.losses",
+    "hikernel.bases",
+    "hikernel.selection.folds",
+    "hikernel.selection.scores",
+    "hikernel.selection.training",
+    "sklearn.utils",
+    "sklearn.model_selection",
+)
+"""Modules that check what the user gave, with their submodules."""
 
 
 class BadInput(click.ClickException):
@@ -117,12 +133,26 @@ class Console:
 def sentences_of_library() -> Iterator[None]:
     """Take what the library says about its arguments for bad input of the user.
 
-    To be used around calls that check their arguments before they work.
+    Only errors that a check raises on purpose are taken so; others are failures, and go on.
     """
     try:
         yield
     except (ValueError, TypeError) as error:
-        raise BadInput(str(error)) from error
+        if _is_of_check(error):
+            raise BadInput(str(error)) from error
+        raise
+
+
+def _is_of_check(error: Exception) -> bool:
+    """Return whether a statement ``raise`` in a module that checks arguments raised an error."""
+    last = error.__traceback__
+    while last is not None and last.tb_next is not None:
+        last = last.tb_next
+    if last is None:
+        return False
+    module = str(last.tb_frame.f_globals.get("__name__", ""))
+    raised = last.tb_frame.f_code.co_code[last.tb_lasti] == _RAISE
+    return raised and any(f"{module}.".startswith(f"{name}.") for name in _CHECKS)
 
 
 def one_line(text: str) -> str:

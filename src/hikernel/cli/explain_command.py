@@ -33,7 +33,9 @@ __all__ = ["explain"]
     metavar="N",
     help="Row of DATA to explain; the first below the header is 1, the default.",
 )
-@click.option("--max-terms", type=click.IntRange(1), metavar="N", help="Most terms of the formula.")
+@click.option(
+    "--max-terms", type=click.IntRange(1), metavar="N", help="Most effects of the formula."
+)
 @table_options
 @json_option
 @quiet_option
@@ -65,7 +67,7 @@ def explain(
         else:
             click.echo(f"{fitted}\n\n{formula}")
         return
-    frame = read_rows(data, fitted, reading)
+    frame = read_rows(data, fitted, reading, console)
     numbers = numbers or (1,)
     if max(numbers) > len(frame):
         raise BadInput(f"There is no row {max(numbers)}; '{data}' has {len(frame)} rows.")

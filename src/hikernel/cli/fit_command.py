@@ -183,7 +183,7 @@ def fit(
     console = Console(quiet)
     files = _check_files(out, report, force, data)
     implied = _check_loss(task, loss)
-    frame = read_table_file(data, reading)
+    frame = read_table_file(data, reading, console)
     orders = _read_orders(ordered, frame)
     roles = _Roles(target, weight, drop, categorical, _read_basis(basis), orders)
     training = _training(frame, roles, drop_missing_target, task, implied, console)

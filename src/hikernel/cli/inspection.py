@@ -16,7 +16,7 @@ from hikernel.cli.console import BadInput, Console, listed
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["looks_like_numbers", "usable_columns"]
+__all__ = ["decimal_comma", "looks_like_numbers", "usable_columns"]
 
 _IDENTIFIER = 2
 """Most rows of any category of an identifier: nothing can be learnt from so few."""
@@ -30,7 +30,7 @@ _DATE = re.compile(
     r"(\d{4}-\d{1,2}-\d{1,2}|\d{4}/\d{1,2}/\d{1,2}|\d{1,2}[./-]\d{1,2}[./-](\d{4}|\d{2}))"
     r"([T ]+\d{1,2}:\d{2}.*)?"
 )
-_COMMA = re.compile(r"[-+]?\d*,\d+")
+_COMMA = re.compile(r"[-+]?(\d+|\d*,\d+)")
 
 
 def usable_columns(
@@ -92,6 +92,14 @@ def looks_like_numbers(column: pd.Series) -> str:
     return str(distinct[~numbers].iloc[0])
 
 
+def decimal_comma(column: pd.Series) -> str:
+    """Return a text of a column that are all numbers with decimal commas; "" if they are not."""
+    texts = column.dropna()
+    if texts.nunique() < 3 or not _is_text(column) or not _all_match(column, _COMMA):
+        return ""
+    return next((str(value) for value in texts if "," in value), "")
+
+
 def _odd_text(column: pd.Series) -> str:
     """Return what is odd about a column of text, and what to do about it; "" for nothing."""
     stray = looks_like_numbers(column)
@@ -100,8 +108,8 @@ def _odd_text(column: pd.Series) -> str:
             f"holds numbers, but also the text {stray!r}; if that is a missing value, add "
             f"--missing {shlex.quote(stray)}"
         )
-    if column.nunique() > 2 and _all_match(column, _COMMA):
-        example = column.dropna().iloc[0]
+    example = decimal_comma(column)
+    if example:
         return f"holds text such as {example!r}; if that is a number, add --decimal ,"
     return ""
 

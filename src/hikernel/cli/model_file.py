@@ -30,7 +30,7 @@ def open_model(path: str) -> Any:
         raise BadInput(f"'{path}' cannot be read: {error.strerror}.") from error
 
 
-def read_rows(path: str, model: Any, options: TableOptions) -> pd.DataFrame:
+def read_rows(path: str, model: Any, options: TableOptions, console: Console) -> pd.DataFrame:
     """Return the table in a file; columns that hold text for the model are read as text."""
     table = model.columns_
     text = [
@@ -38,7 +38,7 @@ def read_rows(path: str, model: Any, options: TableOptions) -> pd.DataFrame:
         for name, categories in zip(table.names, table.categories, strict=True)
         if categories and any(isinstance(value, str) for value in categories)
     ]
-    return read_table_file(path, options, text)
+    return read_table_file(path, options, console, text)
 
 
 def rows_of_model(

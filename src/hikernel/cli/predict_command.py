@@ -65,7 +65,7 @@ def predict(
     fitted = open_model(model)
     if proba and not hasattr(fitted, "predict_proba"):
         raise BadInput("This model has no probabilities; leave out --proba.")
-    frame = read_rows(data, fitted, reading)
+    frame = read_rows(data, fitted, reading, console)
     check_names(frame, "--keep", keep)
     if _PREDICTION in keep:
         raise BadInput(f"--keep names {_PREDICTION!r}, which is the column of the predictions.")

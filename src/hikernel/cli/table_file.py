@@ -27,7 +27,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from hikernel.cli.console import BadInput, listed
+from hikernel.cli.console import BadInput, Console, listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,17 +68,20 @@ class TableOptions:
         Of the characters, UTF-8 by default.
     missing : tuple of str
         Further texts that stand for missing values.
+    keep_na : bool
+        Whether words such as NA and None are text; empty fields are missing always.
     """
 
     delimiter: str | None = None
     decimal: str | None = None
     encoding: str | None = None
     missing: tuple[str, ...] = ()
+    keep_na: bool = False
 
     @property
     def given(self) -> list[str]:
         """The options that were given, as the user writes them."""
-        return [f"--{name}" for name, value in vars(self).items() if value]
+        return [f"--{name.replace('_', '-')}" for name, value in vars(self).items() if value]
 
 
 def table_options(command: F) -> F:
@@ -93,7 +96,12 @@ def table_options(command: F) -> F:
         "--missing",
         metavar="TEXT",
         multiple=True,
-        help="A text that marks missing values, such as ?; empty fields and NA always do.",
+        help="A text that marks missing values, such as ?; empty fields always do.",
+    )
+    @click.option(
+        "--keep-na",
+        is_flag=True,
+        help="Words such as NA, None and null are text, and not missing values.",
     )
     @wraps(command)
     def with_reading(
@@ -102,19 +110,22 @@ def table_options(command: F) -> F:
         decimal: str | None,
         encoding: str | None,
         missing: tuple[str, ...],
+        keep_na: bool,
         **options: Any,
     ) -> Any:
         delimiter = {"tab": "\t", "\\t": "\t"}.get(delimiter or "", delimiter)
         for name, value in (("delimiter", delimiter), ("decimal", decimal)):
             if value is not None and len(value) != 1:
                 raise BadInput(f"--{name} takes one character, not {value!r}.")
-        reading = TableOptions(delimiter, decimal, encoding, missing)
+        reading = TableOptions(delimiter, decimal, encoding, missing, keep_na)
         return command(*args, reading=reading, **options)
 
     return with_reading  # type: ignore[return-value]
 
 
-def read_table_file(path: str, options: TableOptions, text: Collection[str] = ()) -> pd.DataFrame:
+def read_table_file(
+    path: str, options: TableOptions, console: Console, text: Collection[str] = ()
+) -> pd.DataFrame:
     """Return the table in a file; raise BadInput, in a sentence, if there is none.
 
     Parameters
@@ -123,17 +134,20 @@ def read_table_file(path: str, options: TableOptions, text: Collection[str] = ()
         The file, or "-" for CSV from standard input.
     options : TableOptions
         How to read a text file.
+    console : Console
+        Says which words of columns of text were taken for missing values.
     text : collection of str
         Columns of a text file that are text, also where they look like numbers.
     """
     try:
         if path == "-":
             whole = io.BytesIO(sys.stdin.buffer.read())
-            frame = _read_text(whole, "standard input", None, options, text)
+            frame = _read_text(whole, "standard input", None, options, console, text)
         elif stat.S_ISFIFO(Path(path).stat().st_mode):
-            frame = _read_text(io.BytesIO(Path(path).read_bytes()), path, None, options, text)
+            whole = io.BytesIO(Path(path).read_bytes())
+            frame = _read_text(whole, path, None, options, console, text)
         else:
-            frame = _read_named(path, options, text)
+            frame = _read_named(path, options, console, text)
     except FileNotFoundError:
         raise BadInput(f"There is no file '{path}'.") from None
     except IsADirectoryError:
@@ -148,7 +162,9 @@ def read_table_file(path: str, options: TableOptions, text: Collection[str] = ()
     return frame
 
 
-def _read_named(path: str, options: TableOptions, text: Collection[str]) -> pd.DataFrame:
+def _read_named(
+    path: str, options: TableOptions, console: Console, text: Collection[str]
+) -> pd.DataFrame:
     """Read a file by the ending of its name."""
     endings = [ending.lower() for ending in Path(path).suffixes[-2:]]
     opener = _COMPRESSED.get(endings[-1]) if endings else None
@@ -157,7 +173,7 @@ def _read_named(path: str, options: TableOptions, text: Collection[str]) -> pd.D
     ending = endings[-1] if endings else ""
     if ending in _TEXT:
         with (opener or open)(path, "rb") as stream:
-            return _read_text(stream, path, _TEXT[ending], options, text)
+            return _read_text(stream, path, _TEXT[ending], options, console, text)
     if ending in _BINARY and opener is None:
         if options.given:
             raise BadInput(f"{options.given[0]} is for CSV, and '{path}' is {_BINARY[ending]}.")
@@ -189,6 +205,7 @@ def _read_text(
     name: str,
     delimiter: str | None,
     options: TableOptions,
+    console: Console,
     text: Collection[str],
 ) -> pd.DataFrame:
     import pandas as pd
@@ -207,11 +224,15 @@ def _read_text(
                 sep=delimiter,
                 decimal=options.decimal or ".",
                 encoding=encoding,
-                na_values=list(options.missing) or None,
+                na_values=["", *options.missing],
+                keep_default_na=not options.keep_na,
                 dtype=dict.fromkeys(text, str),
                 index_col=False,
                 low_memory=False,
             )
+        if not options.keep_na:
+            stream.seek(0)
+            _note_lost_words(frame, stream, delimiter, encoding, options.missing, console)
     except LookupError:
         raise BadInput(f"{encoding!r} is no encoding; try --encoding latin-1.") from None
     except UnicodeError as error:
@@ -228,6 +249,38 @@ def _read_text(
     except (pd.errors.ParserError, csv.Error) as error:
         raise BadInput(f"'{name}' cannot be read: {_ragged(str(error), delimiter)}") from error
     return frame
+
+
+def _note_lost_words(
+    frame: pd.DataFrame,
+    stream: IO[bytes],
+    delimiter: str,
+    encoding: str,
+    missing: Collection[str],
+    console: Console,
+) -> None:
+    """Say which words of columns of text are missing values without being asked for."""
+    import pandas as pd
+
+    gaps = [
+        place
+        for place, (_, column) in enumerate(frame.items())
+        if not pd.api.types.is_numeric_dtype(column) and column.hasnans
+    ]
+    if not gaps:
+        return
+    raw = pd.read_csv(
+        stream, sep=delimiter, encoding=encoding, dtype=str, keep_default_na=False, index_col=False
+    )
+    for place in gaps:
+        words = raw.iloc[:, place][frame.iloc[:, place].isna().to_numpy()]
+        found = Counter(word for word in words if word and word not in missing)
+        if found:
+            counts = ", ".join(f"{word!r} ({count})" for word, count in found.most_common())
+            console.note(
+                f"Column {str(frame.columns[place])!r}: taken for missing values: {counts}; "
+                "--keep-na keeps such words as text."
+            )
 
 
 def _ragged(message: str, delimiter: str | None) -> str:

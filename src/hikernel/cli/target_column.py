@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from hikernel.cli.console import BadInput, Console, listed
-from hikernel.cli.inspection import looks_like_numbers
+from hikernel.cli.inspection import decimal_comma, looks_like_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -96,6 +96,12 @@ def read_target(
     boolean = types_of == {bool}
     numeric = types_of <= {int, float} and not isinstance(column.dtype, pd.CategoricalDtype)
     task = task or loss
+    comma = decimal_comma(column)
+    if comma and task != "classification":
+        raise BadInput(
+            f"The target {name!r} holds text such as {comma!r}; if that is a number, add "
+            '--decimal ","; if it is a class, add --task classification.'
+        )
     if task is None:
         task, why = _guess(values, n_distinct, boolean, numeric)
         other = "classification" if task == "regression" else "regression"
@@ -142,6 +148,8 @@ def _guess(values: pd.Series, n_distinct: int, boolean: bool, numeric: bool) -> 
         return "classification", f"{n_distinct} different categories"
     whole = bool(values.map(lambda value: float(value).is_integer()).all())
     few = n_distinct <= _MOST_LABELS and len(values) >= _ROWS_PER_LABEL * n_distinct
+    if n_distinct > 2:  # of two values one may be rare, as an event is
+        few = few and values.value_counts().min() >= _ROWS_PER_LABEL
     if whole and few:
         return "classification", f"{n_distinct} different whole numbers"
     return "regression", f"numbers, {n_distinct} different values"
