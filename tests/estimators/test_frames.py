@@ -239,6 +239,26 @@ def test_very_many_categories_are_found_from_frequent_to_rare():
     assert coarse.terms_["term"].tolist().count("rare town") == 0
 
 
+def test_rare_categories_and_a_column_of_that_name_are_told_apart():
+    rng = np.random.default_rng(0)
+    town = rng.integers(0, 40, size=400)
+    frame = pd.DataFrame({"town": town.astype(str), "rare town": rng.normal(size=400)})
+    y = rng.normal(size=40)[town] + frame["rare town"]
+    model = HKLRegressor(1e-3, certify="none").fit(frame, y)
+    names = model.effects(frame, by="term").columns
+    assert names.is_unique
+    assert {"'rare town'", "rare town"} <= set(names)
+
+
+def test_rows_without_a_value_do_not_make_a_category_frequent():
+    rng = np.random.default_rng(0)
+    who = np.full(1000, None, dtype=object)
+    who[:100] = [f"person {i}" for i in range(100)]
+    frame = pd.DataFrame({"x": rng.normal(size=1000), "who": who})
+    with pytest.warns(UserWarning, match="like an identifier"):
+        HKLRegressor(0.1, certify="none").fit(frame, frame["x"] + rng.normal(size=1000))
+
+
 def test_identifiers_are_left_out_and_said_to_be():
     rng = np.random.default_rng(0)
     names = np.array([f"person {i}" for i in range(101)])

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,11 @@ from sklearn.model_selection import KFold
 import hikernel
 from hikernel import HKLClassifierCV, HKLRegressor, HKLRegressorCV
 from hikernel.datasets import make_motifs
+from hikernel.estimators.saving import estimator_from_state, estimator_state
+from hikernel.explain import portable
 from hikernel.graphs import SubstringGraph
+from hikernel.persistence.content import ContentError
+from hikernel.selection.record import PathRecord
 
 ROOT = Path(__file__).parents[2]
 
@@ -257,3 +262,70 @@ def test_a_model_of_noise_is_called_one():
     assert "hardly better than a constant" in quality["words"]
     signal = HKLRegressorCV(cv=3).fit(X, X[:, 0] + rng.normal(size=80)).summary()["quality"]
     assert "hardly" not in signal["words"]
+
+
+@pytest.mark.filterwarnings("ignore:The chosen alpha is the smallest")
+def test_a_score_that_refuses_a_simpler_model_leaves_the_fit_alone():
+    X = np.random.default_rng(0).uniform(0.1, 2.1, size=(200, 2))
+    y = X[:, 0] ** 4 + 0.05  # a line predicts negative means, which this score refuses
+    name = "neg_mean_gamma_deviance"
+    model = HKLRegressorCV(scoring=name, alphas=[1e-5, 1e-6], refit=None, certify="none").fit(X, y)
+    quality = model.summary()["quality"]
+    assert quality["linear"] is None
+    assert quality["constant"] < quality["model"]
+
+
+def test_the_linear_model_has_an_effect_for_every_category():
+    rng = np.random.default_rng(0)
+    town = rng.integers(0, 60, size=600)
+    X = pd.DataFrame({"town": np.char.add("t", town.astype(str)), "x": rng.normal(size=600)})
+    y = rng.normal(size=60)[town] + 0.3 * X["x"] + 0.2 * rng.normal(size=600)
+    quality = HKLRegressorCV(cv=2, certify="none").fit(X, y).summary()["quality"]
+    assert quality["linear_explained"] > 0.9
+
+
+def test_slices_show_the_most_frequent_categories():
+    rng = np.random.default_rng(0)
+    shares = [0.01, 0.01, 0.01, 0.47, 0.5]
+    u, v, c = *rng.normal(size=(2, 400)), rng.choice(list("abcyz"), 400, p=shares)
+    X = pd.DataFrame({"u": u, "v": v, "c": c})
+    summary = HKLRegressor(1e-3, certify="none").fit(X, 3 * u * v * (c == "z")).summary()
+    (view,) = [effect["view"] for effect in summary["effects"] if effect["order"] == 3]
+    assert {"y", "z"} <= set(view["axes"][2]["values"])
+
+
+def test_settings_do_not_list_rows():
+    X, y = table()
+    folds = [(np.arange(100), np.arange(100, 200))]
+    model = HKLRegressorCV(cv=folds, certify="none").fit(X, y)
+    assert model.summary()["settings"]["cv"] == "list of 1"
+
+
+def test_a_function_of_very_many_numbers_is_not_written_down(fitted, monkeypatch):
+    monkeypatch.setattr(portable, "_MOST_NUMBERS", 5)
+    summary = fitted[2].summary()
+    assert summary["function"] is None
+    assert "more than 5 numbers" in summary["function_note"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"explained": 10**400},
+        {"explained": float("nan")},
+        {"n_rows": 10**5000},
+        {"missing": (0,)},
+        {"path": (PathRecord(10**400, 1, 1, 0.5, ()),)},
+        {"path": (PathRecord(0.1, 10**5000, 1, 0.5, ()),)},
+        {"path": (PathRecord(0.1, 1, 1, 0.5, (("x", float("inf")),)),)},
+        {"statistics": {99: None}},
+    ],
+)
+def test_an_impossible_record_is_refused(fitted, change):
+    state = estimator_state(fitted[2])
+    record = state["record"]
+    if "statistics" in change:
+        change = {"statistics": {99: next(iter(record.statistics.values()))}}
+    state["record"] = replace(record, **change)
+    with pytest.raises(ContentError, match="record|path|statistics"):
+        estimator_from_state("HKLRegressorCV", state)

@@ -16,7 +16,7 @@ from hikernel.engines.protocol import FloatArray
 
 __all__ = ["Categorical", "FittedCategorical"]
 
-_MOST_TAKEN = 1000
+_MOST_TAKEN = 500
 """Largest number of categories that levels take out of the pool, if there are several levels."""
 
 
@@ -39,7 +39,7 @@ class Categorical(Basis):
     Level 2 takes the next ``most`` out of the pool and is zero outside of it, level 3 the next
     2 ``most``, and so on: k_j is k_1 within the pool of level j - 1. So rare categories are pooled
     until the data ask for them. Categories with a share below ``least`` are never taken out, nor
-    are any after the first 1,000. If every share is below ``least``, as in a column of identifiers,
+    are any after the first 500. If every share is below ``least``, as in a column of identifiers,
     there is nothing to learn, and the column is a constant.
 
     Parameters

@@ -133,8 +133,8 @@ def choose_bases(
     given = _given(spec, degree, table, labels) if isinstance(spec, Mapping) else {}
     same = AUTO if isinstance(spec, Mapping) else _as_given(spec, degree)
     chosen = []
-    n_rows = int(np.count_nonzero(weights))
     for m in range(len(table.names)):
+        n_rows = int(np.count_nonzero((weights > 0.0) & ~np.isnan(X[:, m])))
         choice = given.get(m) or _of_kind(m, table, n_rows) or same
         if isinstance(choice, str):
             choice = _of_distribution(X[:, m], weights, degree, steps=choice == WITH_STEPS)
@@ -206,8 +206,8 @@ def _of_kind(m: int, table: ColumnTable, n_rows: int) -> BasisChoice | None:
     what = "text" if any(isinstance(value, str) for value in categories) else "category"
     basis, how = Categorical(), "one block of centred indicators"
     if len(categories) > Categorical.most:
-        # Nothing can be learnt about a category from one or two rows.
-        basis = Categorical(least=min(0.5, (_LEAST_ROWS - 0.5) / n_rows))
+        # Nothing can be learnt about a category from one or two rows, whatever their weights.
+        basis = Categorical(least=min(0.5, (_LEAST_ROWS - 0.5) / max(1, n_rows)))
         how = f"{len(categories)} categories, from frequent to rare"
     if m in table.ordered and len(categories) > 2:
         both = Branches((basis, Steps()))

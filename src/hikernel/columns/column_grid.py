@@ -373,8 +373,9 @@ class ColumnDesign(Design):
         return self.source and replace(self.source, basis=bases, degree=1)
 
     def main_effects(self) -> list[Node]:
-        """Return the first level of every column that is not constant."""
-        return [((m, 1),) for m, basis in enumerate(self.bases) if basis.max_level > 0]
+        """Return all levels of the first branch of every column that is not constant."""
+        first = [b.branch(1)[0].max_level if b.max_level > 0 else 0 for b in self.bases]
+        return [((m, j),) for m, most in enumerate(first) for j in range(1, most + 1)]
 
     def kinds(self) -> tuple[str, ...]:
         """Return the kind of every column of the matrix."""

@@ -99,13 +99,14 @@ def order_categories(column: RawColumn, order: Sequence[Any] | None) -> tuple[Ca
     if order is None:
         return found
     known = [_as_category(value) for value in order]
-    lost = [value for value in found if value not in known]
+    lost = sorted(set(found).difference(known), key=found.index)
     if lost or len(set(known)) < len(known):
         what = f"lacks {_listed(lost)}" if lost else "has a value twice"
         raise ValueError(
             f"The order of column {column.name!r} {what}; give every value of the column once."
         )
-    return tuple(value for value in known if value in set(found))
+    seen = set(found)
+    return tuple(value for value in known if value in seen)
 
 
 def find_categories(column: RawColumn) -> tuple[Category, ...]:

@@ -40,6 +40,9 @@ _REFITS = {
     ),
 }
 
+_MOST_ITEMS = 100
+"""Most entries of a parameter that are listed."""
+
 Data = dict[str, Any]
 
 
@@ -115,8 +118,17 @@ def _plain(value: object) -> Any:
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple, set, np.ndarray)):
+        if _size(value) > _MOST_ITEMS:  # all rows of all folds, for one
+            return f"{type(value).__name__} of {len(value)}"
         return [_plain(item) for item in list(value)]
     return getattr(value, "__name__", None) or repr(value)
+
+
+def _size(value: object) -> int:
+    """Return the number of entries of a list, and of lists in it."""
+    if isinstance(value, np.ndarray):
+        return int(value.size)
+    return sum(map(_size, value)) if isinstance(value, (list, tuple, set)) else 1
 
 
 def _number(value: Any) -> float | None:

@@ -239,7 +239,8 @@ class _Writer:
         labels, values = named_cells(self.design, axis, values)
         numbers = self._numbers(values)
         order: Sequence[int] = range(len(labels))
-        if axis.kind == "category" and any(label[:1] in "'\"" for label in labels):
+        ordered = axis.variable in self.design.table.ordered
+        if axis.kind == "category" and not ordered and any(x[:1] in "'\"" for x in labels):
             order = sorted(order, key=lambda i: -values[i])  # names have no order of their own
         items = [(labels[i], numbers[i]) for i in order]
         if axis.kind == "category":

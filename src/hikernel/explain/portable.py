@@ -36,6 +36,9 @@ __all__ = ["NotPortableError", "portable_function"]
 
 Data = dict[str, Any]
 
+_MOST_NUMBERS = 100_000
+"""Largest number of coefficients that are written."""
+
 
 class NotPortableError(ValueError):
     """A basis or kernel that is known to its author only, and not as plain data."""
@@ -171,11 +174,18 @@ def _terms(model: TermModel, design: ColumnDesign, place: Mapping[int, int]) -> 
         key = []
         for axis, (m, level) in enumerate(pairs):
             values, shown = _lookup(design.bases[m], level)
+            if values is not None and tensor.size // tensor.shape[axis] * len(values) > 10**7:
+                raise NotPortableError("The function has too many numbers to write it down.")
             if values is not None:
                 tensor = np.moveaxis(np.tensordot(values, tensor, (1, axis)), 0, axis)
             key.append((m, shown))
         before = found.get(tuple(key))
         found[tuple(key)] = tensor if before is None else before + tensor
+        if sum(one.size for one in found.values()) > _MOST_NUMBERS:
+            raise NotPortableError(
+                f"The function has more than {_MOST_NUMBERS:,} numbers, since products of columns "
+                "with many categories have one for every pair of them."
+            )
     return [
         {
             "factors": [[place[m], level] for m, level in key],

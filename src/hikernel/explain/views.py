@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,7 +83,8 @@ def effect_axis(
     labels = _labels(design, variable, statistics)
     if labels is not None:
         codes = np.array(sorted(labels))
-        codes = codes[: 3 if place > 2 else None]
+        if place > 2:
+            codes = np.sort(_frequent(codes.tolist(), statistics, 3))
         return Axis(variable, codes, [labels[code] for code in codes.tolist()])
     basis = design.bases[variable]
     low, high = _range(basis, statistics)
@@ -133,14 +134,22 @@ def _labels(
     elif design.table.kinds[variable] == "boolean":
         names = {0.0: "False", 1.0: "True"}
     elif statistics is not None and 0 < len(statistics.values) <= 2:
-        names = {value: f"{value:.6g}" for value in statistics.values}
+        names = {value: f"{value:.15g}" for value in statistics.values}
     else:
         return None
     if statistics is not None and len(names) > _MOST_CATEGORIES:
-        shares = dict(zip(statistics.values, statistics.shares, strict=True))
-        frequent = sorted(names, key=lambda code: -shares.get(code, 0.0))[:_MOST_CATEGORIES]
-        names = {code: names[code] for code in frequent}
+        names = {code: names[code] for code in _frequent(names, statistics, _MOST_CATEGORIES)}
     return dict(sorted(names.items())[:_MOST_CATEGORIES])
+
+
+def _frequent(
+    codes: Iterable[float], statistics: ColumnStatistics | None, most: int
+) -> list[float]:
+    """Return the most frequent of some codes; the first ones if that is not known."""
+    shares: dict[float, float] = {}
+    if statistics is not None and not statistics.edges:
+        shares = dict(zip(statistics.values, statistics.shares, strict=True))
+    return sorted(codes, key=lambda code: -shares.get(code, 0.0))[:most]
 
 
 def _range(basis: FittedBasis, statistics: ColumnStatistics | None) -> tuple[float, float]:

@@ -92,9 +92,9 @@ def term_names(
 def unambiguous(names: Sequence[str], reserved: Collection[str] = ("intercept",)) -> list[str]:
     """Return the names of columns, in quotes if they could be mistaken for something else.
 
-    A name is quoted if it is a reserved word, looks like a product (" * "), a step (" > ") or a
-    power of another column, starts with a quote, or cannot be seen as it is: if it is empty, has
-    spaces at its ends, or characters that cannot be printed.
+    A name is quoted if it is a reserved word, looks like a product (" * "), a step (" > "), the
+    rare categories ("rare ") or a power of another column, starts with a quote, or cannot be seen
+    as it is: if it is empty, has spaces at its ends, or characters that cannot be printed.
 
     >>> unambiguous(["age", "age^2", "cost^2", "intercept"])
     ['age', "'age^2'", 'cost^2', "'intercept'"]
@@ -107,6 +107,7 @@ def unambiguous(names: Sequence[str], reserved: Collection[str] = ("intercept",)
             name in reserved
             or " * " in f" {name} "
             or " > " in name
+            or re.match(r"rare(r|\d+)? ", name) is not None
             or name[:1] in ("'", '"')
             or not (name and name.isprintable() and name == name.strip())
             or (power is not None and power[1] in known)

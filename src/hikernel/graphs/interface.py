@@ -202,7 +202,7 @@ class Design(ABC):
         return None
 
     def main_effects(self) -> list[Vertex]:
-        """Return the first level of every column; none without columns."""
+        """Return the levels of every column, without branches of steps; none without columns."""
         return []
 
     def kinds(self) -> tuple[str, ...] | None:

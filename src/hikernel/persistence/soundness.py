@@ -28,6 +28,9 @@ __all__ = ["check_bases", "check_certificate", "check_columns", "check_model", "
 
 _LARGEST_INTEGER = 100_000
 """Limit on integers in a fitted basis: degrees, numbers of directions, exponents of scale."""
+_LARGEST_COUNT = 10**15
+_WIDEST = 4096
+"""Limit on the columns of a level: a level of categories takes the square of it in memory."""
 _TRIAL = np.array([0.0, 1.0])
 
 
@@ -48,6 +51,8 @@ def check_bases(
         _check_numbers(basis, where)
         try:
             widths = basis.widths
+            if max(widths) > _WIDEST:
+                raise ContentError(f"{where} has a level of more than {_WIDEST} columns")
             more = basis.max_level - graph.max_level(m)
             if more < 0 or (more > 0 and not richer):
                 raise ContentError(f"{where} has other levels than the graph")
@@ -197,7 +202,8 @@ def check_certificate(certificate: Certificate) -> None:
 
 def check_record(record: FitRecord, n_columns: int) -> None:
     """Raise unless the record of a fit has finite numbers and belongs to these columns."""
-    if record.n_rows < 1 or len(record.missing) != n_columns or min(record.missing) < 0:
+    counts = (record.n_rows, *record.missing)
+    if len(record.missing) != n_columns or not 0 <= min(counts) <= max(counts) <= _LARGEST_COUNT:
         raise ContentError("the record of its rows does not belong to its columns")
     for m, found in record.statistics.items():
         if not 0 <= m < n_columns or not _is_sound(found):
@@ -205,11 +211,20 @@ def check_record(record: FitRecord, n_columns: int) -> None:
     simpler = (record.simpler.constant, record.simpler.linear)
     numbers = [record.explained, *(score for score in simpler if score is not None)]
     for point in record.path:
-        if min(point.n_terms, point.n_effects) < 0 or not point.alpha > 0.0:
+        sizes = (point.n_terms, point.n_effects)
+        if not 0 <= min(sizes) <= max(sizes) <= _LARGEST_COUNT or not point.alpha > 0.0:
             raise ContentError("a point of its path is impossible")
         numbers += [point.alpha, point.explained, *(share for _, share in point.effects)]
-    if not all(map(math.isfinite, numbers)):
+    if not all(map(_is_finite, numbers)):
         raise ContentError("the record of its path has numbers that are not finite")
+
+
+def _is_finite(number: float) -> bool:
+    """Return whether a number is finite as a float; integers may be of any size."""
+    try:
+        return math.isfinite(number)
+    except OverflowError:
+        return False
 
 
 def _is_sound(found: ColumnStatistics) -> bool:
@@ -218,7 +233,7 @@ def _is_sound(found: ColumnStatistics) -> bool:
     numbers += [found.low, found.high, found.mean]
     lengths = len(found.values) + max(0, len(found.edges) - 1)
     return (
-        all(map(math.isfinite, numbers))
+        all(map(_is_finite, numbers))
         and len(found.quantiles) == len(QUANTILES)
         and len(found.shares) == lengths > 0
         and not (found.values and found.edges)

@@ -5,12 +5,13 @@ globalThis.HK = globalThis.HK || {};
 HK.spelling = (() => {
   const UNSEEN = /[\p{C}\p{Z}]/gu; // a space is one of them and is let through below
 
-  // The rule of the names of effects: a name is quoted if it looks like a product, a step or a
-  // power of another variable, starts with a quote, or cannot be seen as it is.
+  // The rule of the names of effects: a name is quoted if it looks like a product, a step, rare
+  // categories or a power of another variable, starts with a quote, or cannot be seen as it is.
   function doubtful(text, all) {
     const power = /^([^]*)\^\d+$/.exec(text);
     return text === "intercept" || text === "" || text !== text.trim()
       || ` ${text} `.includes(" * ") || text.includes(" > ") || /^['"]/.test(text)
+      || /^rare(r|\d+)? /.test(text)
       || text.replace(/ /g, "").search(UNSEEN) >= 0 || Boolean(power && all.has(power[1]));
   }
 

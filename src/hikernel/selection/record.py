@@ -7,7 +7,9 @@ can be drawn without the rows.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -18,6 +20,7 @@ from hikernel.engines.machine import time_limit
 from hikernel.engines.protocol import FloatArray
 from hikernel.errors import OutOfTime
 from hikernel.graphs import Design
+from hikernel.losses import SquaredError
 from hikernel.selection.folds import Fold, ModelScore
 from hikernel.selection.lambda_path import PathPoint
 from hikernel.selection.refit import Fitted, refit
@@ -46,6 +49,8 @@ _SHOWN_EFFECTS = 40
 
 _MOST_WORK = 2e10
 """Rows times squared columns up to which a linear model is fitted for comparison, in one fold."""
+_NEWTON = 30
+"""The same for losses that take Newton's method, relative to squared errors."""
 
 
 @dataclass(frozen=True)
@@ -221,7 +226,11 @@ def _effect_shares(model: TermModel, design: Design) -> dict[str, float]:
     if variables is None:
         names = design.terms(kept.nodes)["term"]
     else:
-        names = [design.effect_name(node) if node else "" for node in kept.nodes]
+        known: dict[tuple[str, ...], str] = {(): ""}
+        for node, of in zip(kept.nodes, variables, strict=True):
+            if of not in known:
+                known[of] = design.effect_name(node)
+        names = [known[of] for of in variables]
     out: dict[str, float] = {}
     for name, share in zip(names, model.shares[kept.positions], strict=True):
         if name:
@@ -251,26 +260,27 @@ def score_simpler_models(
     model : TermModel
         Any model of the problem, for its shapes.
     """
-    with time_limit(np.inf):  # takes no time, and gives the score of the model a meaning
-        empties = [_constant(problem, train, model) for train, _ in folds]
-        constants = [
-            score(Fitted(empty, empty, problem.design), test)
-            for empty, (_, test) in zip(empties, folds, strict=True)
-        ]
+    empties = [_constant(problem, train, model) for train, _ in folds]
+    constants: list[float] = []
     lines: list[float] = []
-    try:
-        for empty, (train, test) in zip(empties, folds, strict=True):
-            fitted = None if linear is None else _line(linear.subset(train), empty)
-            if fitted is None:
-                return SimplerModels(_mean(constants))
-            lines.append(score(fitted, test))
-    except OutOfTime:
-        return SimplerModels(_mean(constants))
-    return SimplerModels(_mean(constants), _mean(lines))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # they would be about models that the user did not ask for
+        # A score need not accept what a simpler model predicts, for example a negative mean.
+        with time_limit(np.inf), suppress(ValueError):  # takes no time
+            for empty, (_, test) in zip(empties, folds, strict=True):
+                constants.append(score(Fitted(empty, empty, problem.design), test))
+        with suppress(ValueError, OutOfTime):
+            for empty, (train, test) in zip(empties, folds, strict=True):
+                fitted = None if linear is None else _line(linear.subset(train), empty)
+                if fitted is None:
+                    break
+                lines.append(score(fitted, test))
+    return SimplerModels(_mean(constants, len(folds)), _mean(lines, len(folds)))
 
 
-def _mean(scores: list[float]) -> float | None:
-    mean = float(np.mean(scores))
+def _mean(scores: list[float], n_folds: int) -> float | None:
+    """Return the mean score, or None if a fold has none."""
+    mean = float(np.mean(scores)) if len(scores) == n_folds else np.nan
     return mean if np.isfinite(mean) else None
 
 
@@ -298,7 +308,8 @@ def _line(problem: TrainingProblem, empty: TermModel) -> Fitted | None:
     nodes = list(problem.design.main_effects())
     widths = np.array([problem.engine.width(node) for node in nodes], dtype=np.intp)
     columns = int(np.sum(widths)) * int(np.prod(problem.y.shape[1:]))
-    if not nodes or problem.engine.n_rows * columns**2 > _MOST_WORK:
+    passes = 1 if isinstance(problem.loss, SquaredError) else _NEWTON
+    if not nodes or passes * problem.engine.n_rows * columns**2 > _MOST_WORK:
         return None
     ones = np.ones(len(nodes))
     coef = np.zeros((int(np.sum(widths)), *empty.coef.shape[1:]))
@@ -343,7 +354,7 @@ def column_statistics(
         edges, kept = bins.tolist(), values[:0]
         shares = np.bincount(counted, shares, minlength=_BINS).astype(np.float64)
     mean = float(np.sum((below - np.append(0.0, below[:-1])) * values))
-    # Values that are few are what they are; of many, no single one is to be found in a file.
+    # Values that are few are what they are; of many, ends and quantiles are rounded.
     about = np.asarray if len(kept) else _rounded
     return ColumnStatistics(
         low=float(about(values)[0]),
