@@ -327,5 +327,5 @@ def test_an_impossible_record_is_refused(fitted, change):
     if "statistics" in change:
         change = {"statistics": {99: next(iter(record.statistics.values()))}}
     state["record"] = replace(record, **change)
-    with pytest.raises(ContentError, match="record|path|statistics"):
+    with pytest.raises(ContentError, match=r"record|path|statistics"):
         estimator_from_state("HKLRegressorCV", state)
