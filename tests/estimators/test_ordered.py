@@ -142,3 +142,11 @@ def test_what_is_wrong_is_said(given, sentence):
     X, y, _ = table(50)
     with pytest.raises(ValueError, match=sentence):
         HKLRegressor(ordered=given).fit(X, y)
+
+
+def test_reasons_tell_a_category_that_was_not_seen_from_none():
+    X, y, _ = table()
+    model = HKLRegressor(ordered={"grade": ORDER}).fit(X, y)
+    rows = pd.DataFrame({"grade": ["superb", None], "x": [0.0, 0.0]})
+    assert "grade = 'superb' (not seen in fit)" in str(model.explain(rows.iloc[[0]]))
+    assert "grade is missing" in str(model.explain(rows.iloc[[1]]))

@@ -1,4 +1,4 @@
-"""Where a command writes: checked before the work starts, and written atomically after it.
+"""Where a command writes: checked before the work starts, and written whole after it.
 
 Nothing that exists is overwritten without --force, and what is not complete is not seen.
 """
@@ -6,7 +6,6 @@ Nothing that exists is overwritten without --force, and what is not complete is 
 from __future__ import annotations
 
 import os
-import secrets
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import click
 
 from hikernel.cli.console import BadInput, WorkFailed
 
-__all__ = ["check_destination", "force_option", "write_atomically"]
+__all__ = ["check_destination", "force_option", "write_new"]
 
 force_option = click.option("--force", is_flag=True, help="Overwrite files that exist.")
 
@@ -48,28 +47,22 @@ def check_destination(path: str, *, force: bool, inputs: Sequence[str] = ()) -> 
     return target
 
 
-def write_atomically(target: Path, write: Callable[[Path], object], *, force: bool) -> None:
-    """Have ``write`` write a file beside the target, and rename it once it is complete.
+def write_new(target: Path, write: Callable[[Path], object], *, force: bool) -> None:
+    """Have ``write`` write the target, all of it or nothing.
 
     Parameters
     ----------
     target : Path
         The file, from ``check_destination``.
     write : callable
-        Writes to the path that it gets.
+        Writes to the path that it gets, and leaves no part of a file.
     force : bool
         Whether the target may exist; it may have come into being since it was checked.
     """
-    partial = target.with_name(f".hikernel-{secrets.token_hex(8)}{target.suffix}")
+    if target.exists() and not force:
+        raise WorkFailed(f"'{target}' was written by somebody else meanwhile, and is kept.")
     try:
-        write(partial)
-        with open(partial, "rb") as stream:
-            os.fsync(stream.fileno())
-        if target.exists() and not force:
-            raise WorkFailed(f"'{target}' was written by somebody else meanwhile, and is kept.")
-        os.replace(partial, target)
+        write(target)
     except OSError as error:
         reason = error.strerror or str(error)
         raise WorkFailed(f"'{target}' cannot be written: {reason}.") from error
-    finally:
-        partial.unlink(missing_ok=True)

@@ -17,7 +17,7 @@ from hikernel.cli.console import (
     quiet_option,
     sentences_of_library,
 )
-from hikernel.cli.destination import check_destination, force_option, write_atomically
+from hikernel.cli.destination import check_destination, force_option, write_new
 from hikernel.cli.inspection import usable_columns
 from hikernel.cli.report_command import require_report
 from hikernel.cli.table_file import TableOptions, read_table_file, table_options
@@ -319,5 +319,5 @@ def _fitted(training: _Training, settings: dict[str, Any], console: Console) -> 
 def _write(model: Any, files: dict[str, tuple[str, Path]], force: bool, console: Console) -> None:
     """Write the model, then the report."""
     for what, (name, target) in files.items():
-        write_atomically(target, model.save if what == "Model" else model.report, force=force)
+        write_new(target, model.save if what == "Model" else model.report, force=force)
         console.note(f"{what}: {name}")

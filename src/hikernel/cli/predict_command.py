@@ -17,7 +17,7 @@ from hikernel.cli.console import (
     quiet_option,
     sentences_of_library,
 )
-from hikernel.cli.destination import check_destination, force_option, write_atomically
+from hikernel.cli.destination import check_destination, force_option, write_new
 from hikernel.cli.model_file import open_model, read_rows, rows_of_model
 from hikernel.cli.table_file import TableOptions, table_options
 from hikernel.cli.target_column import check_names
@@ -82,7 +82,13 @@ def predict(
         sys.stdout.flush()
         sys.stdout.buffer.write(content)
     else:
-        write_atomically(target, lambda path: path.write_bytes(content), force=force)
+        from hikernel.persistence.whole_file import write_whole
+
+        write_new(
+            target,
+            lambda path: write_whole(path, lambda stream: stream.write(content)),
+            force=force,
+        )
         console.note(f"{len(frame)} predictions: {out}")
 
 

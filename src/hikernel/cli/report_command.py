@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from hikernel.cli.console import BadInput, Console, quiet_option
-from hikernel.cli.destination import check_destination, force_option, write_atomically
+from hikernel.cli.destination import check_destination, force_option, write_new
 from hikernel.cli.model_file import open_model
 
 __all__ = ["demo", "report", "require_report"]
@@ -47,7 +47,7 @@ def report(model: str, out: str | None, force: bool, quiet: bool) -> None:
     name = str(Path(model).with_suffix(".html")) if out is None else out
     target = check_destination(name, force=force, inputs=[model])
     require_report()
-    write_atomically(target, open_model(model).report, force=force)
+    write_new(target, open_model(model).report, force=force)
     Console(quiet).note(f"Report: {name}")
 
 
@@ -70,5 +70,5 @@ def demo(out: str | None, force: bool) -> None:
     if target is None:
         click.echo(f"No report was written, which needs {_NEEDED}.")
         return
-    write_atomically(target, model.report, force=True)
+    write_new(target, model.report, force=True)
     click.echo(f"Report: {out or _DEMO} (open it in a browser)")

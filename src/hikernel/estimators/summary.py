@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from hikernel._version import __version__
+from hikernel._version import SUMMARY_SCHEMA, __version__
 from hikernel.columns import ColumnDesign
 from hikernel.estimators.quality import quality
 from hikernel.explain.model_data import effects_data, function_data, terms_data, variables_data
@@ -22,10 +22,7 @@ from hikernel.search.certificate import readable_count
 from hikernel.selection import FitRecord, TermModel
 from hikernel.selection.record import QUANTILES
 
-__all__ = ["SCHEMA", "summarize"]
-
-SCHEMA = 1
-"""Version of the dict; a change that breaks its readers raises it."""
+__all__ = ["summarize"]
 
 _REFITS = {
     "ridge": "The coefficients of the selected terms were estimated again by ridge regression.",
@@ -67,7 +64,7 @@ def summarize(estimator: Any) -> Data:
     effects = effects_data(model, design, columns, record)
     function, note = function_data(model, columns, record, effects)
     return {
-        "schema": SCHEMA,
+        "schema": SUMMARY_SCHEMA,
         "version": __version__,
         "estimator": type(estimator).__name__,
         "task": "regression" if classes is None else "classification",

@@ -216,16 +216,23 @@ def values_of_row(design: ColumnDesign, raw: RawTable, matrix: FloatArray) -> li
         if m >= table.n_features_in:
             of = names[table.indicators[m - table.n_features_in]]
             out.append(f"{of} is {'' if value else 'not '}missing")
-        elif math.isnan(value):
+        elif math.isnan(value) and not (m in table.ordered and _is_given(raw, m)):
             out.append(f"{name} is missing")
         elif known is None:
             boolean = table.kinds[m] == "boolean"
             out.append(f"{name} = {bool(value) if boolean else _plain(float(value))}")
-        elif value == UNSEEN:
+        elif value == UNSEEN or math.isnan(value):  # an ordered one has no place, as if missing
             out.append(f"{name} = {quoted(raw.columns[m].values[0])} (not seen in fit)")
         else:
             out.append(f"{name} = {quoted(known[int(value)])}")
     return out
+
+
+def _is_given(raw: RawTable, m: int) -> bool:
+    """Return whether the only row has a value in a column."""
+    import pandas as pd
+
+    return not bool(pd.isna(raw.columns[m].values[0]))
 
 
 def _plain(value: float) -> str:

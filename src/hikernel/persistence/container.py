@@ -13,15 +13,14 @@ import json
 import math
 import os
 import re
-import secrets
 import struct
 import zipfile
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, BinaryIO, NoReturn
 
 from hikernel._version import __version__
 from hikernel.persistence.content import ContentError, conforms, shown
+from hikernel.persistence.whole_file import check_place, write_whole
 
 __all__ = ["FORMAT", "FORMAT_VERSION", "MAX_BYTES", "Contents", "read_file", "write_file"]
 
@@ -84,34 +83,13 @@ def write_file(path: str | os.PathLike[str], contents: Contents) -> None:
         },
     }
     first = json.dumps(manifest, indent=1).encode()
-    target = _check_place(path)
-    partial = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.tmp")
-    try:
-        with open(partial, "xb") as stream:
-            with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED, allowZip64=False) as archive:
-                for name, data in {_MANIFEST: first, **members}.items():
-                    archive.writestr(zipfile.ZipInfo(name), data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(partial, target)
-    except BaseException as error:
-        partial.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename == str(partial):
-            # Name the file of the user, who does not know of the temporary file.
-            raise OSError(error.errno, error.strerror, str(target)) from error
-        raise
 
+    def write(stream: BinaryIO) -> None:
+        with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED, allowZip64=False) as archive:
+            for name, data in {_MANIFEST: first, **members}.items():
+                archive.writestr(zipfile.ZipInfo(name), data)
 
-def _check_place(path: str | os.PathLike[str]) -> Path:
-    """Return the path to write to, with links resolved; raise if no file can be there."""
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise IsADirectoryError(
-            f"'{target}' is a folder; give a file name such as '{target / 'model.hik'}'."
-        )
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder '{target.parent}'; create it first.")
-    return target
+    write_whole(check_place(path, "model.hik"), write)
 
 
 def read_file(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Contents:

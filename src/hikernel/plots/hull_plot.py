@@ -106,27 +106,27 @@ def _largest(nodes: Sequence[Node], most: int) -> list[dict[str, Any]]:
 
 
 def _ancestors(nodes: Sequence[Node], node: int) -> set[int]:
-    found, todo = {node}, [node]
-    while todo:
-        new = set(nodes[todo.pop()]["parents"]) - found
+    found, waiting = {node}, [node]
+    while waiting:
+        new = set(nodes[waiting.pop()]["parents"]) - found
         found |= new
-        todo += sorted(new)
+        waiting += sorted(new)
     return found
 
 
 def _depths(nodes: Sequence[Node]) -> list[int]:
     """Return the length of the longest way from a root to each node."""
     depths: dict[int, int] = {}
-    todo = list(range(len(nodes)))[::-1]
-    while todo:
-        node = todo[-1]
+    waiting = list(range(len(nodes)))[::-1]
+    while waiting:
+        node = waiting[-1]
         parents = nodes[node]["parents"]
         missing = [p for p in parents if p not in depths]
         if missing:
-            todo += missing
+            waiting += missing
             continue
         depths[node] = 1 + max((depths[p] for p in parents), default=-1)
-        todo.pop()
+        waiting.pop()
     return [depths[i] for i in range(len(nodes))]
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from hikernel._version import SUMMARY_SCHEMA
 from hikernel.plots.lettering import clean, number
 
 if TYPE_CHECKING:
@@ -37,7 +38,6 @@ __all__ = [
 Summary = Mapping[str, Any]
 """The dict of ``summary()`` of a fitted model."""
 
-_SCHEMA: Final = 1
 _FAR: Final = 4.0
 """An axis this many times as long as the middle 98 % of the rows is cut off."""
 _NEEDED: Final = ("effects", "outputs", "data")
@@ -68,10 +68,10 @@ def as_summary(model: object) -> Summary:
             + ", ".join(repr(key) for key in _NEEDED)
             + "; pass the fitted model or what its summary() returns."
         )
-    if out.get("schema", _SCHEMA) != _SCHEMA:
+    if out.get("schema", SUMMARY_SCHEMA) != SUMMARY_SCHEMA:
         raise ValueError(
             f"This summary has schema {out['schema']!r}, and this version of hikernel draws "
-            f"schema {_SCHEMA}; make the summary and the picture with the same version."
+            f"schema {SUMMARY_SCHEMA}; make the summary and the picture with the same version."
         )
     return out
 

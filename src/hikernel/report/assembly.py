@@ -18,6 +18,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from hikernel._version import SUMMARY_SCHEMA
 from hikernel.report.bokeh_files import bokeh_scripts
 from hikernel.report.rounding import lighter
 
@@ -117,10 +118,10 @@ def _check(summary: Mapping[str, Any]) -> None:
             "A report is made from the dict that summary() of a fitted model returns, "
             f"got {type(summary).__name__}."
         )
-    if summary["schema"] != 1:
+    if summary["schema"] != SUMMARY_SCHEMA:
         raise ValueError(
             f"The summary has schema {summary['schema']!r}, this version of hikernel draws "
-            "schema 1; make the report with the version that made the summary."
+            f"schema {SUMMARY_SCHEMA}; make the report with the version that made the summary."
         )
 
 

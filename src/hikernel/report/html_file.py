@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import secrets
 from pathlib import Path
 from typing import Any
 
+from hikernel.persistence.whole_file import check_place, write_whole
 from hikernel.report.assembly import page
 
 __all__ = ["write_report"]
@@ -37,39 +37,19 @@ def write_report(summary: dict[str, Any], path: str | os.PathLike[str]) -> Path:
     OSError
         If the path is a folder, its folder does not exist, or it cannot be written to.
     """
-    target = _check_place(path)
-    content = page(summary).encode("utf-8")
-    partial = target.with_name(f".{target.name[:100]}.{secrets.token_hex(8)}.tmp")
-    try:
-        with open(partial, "xb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(partial, target)
-    except BaseException as error:
-        partial.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise type(error)(
-                f"The report cannot be written to '{target}' ({error.strerror or error}); "
-                "choose another file or folder."
-            ) from error
-        raise
-    return target
-
-
-def _check_place(path: str | os.PathLike[str]) -> Path:
-    """Return the path to write to, with links resolved; raise if no file can be there."""
     if not isinstance(path, str | os.PathLike):
         raise TypeError(
             f"path must be the name of a file such as 'report.html', got {type(path).__name__}."
         )
     if not os.fspath(path):
         raise ValueError("path is empty; give the name of a file such as 'report.html'.")
-    target = Path(os.path.realpath(path))
-    if target.is_dir():
-        raise IsADirectoryError(
-            f"'{target}' is a folder; give a file name such as '{target / 'report.html'}'."
-        )
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder '{target.parent}'; create it first.")
+    target = check_place(path, "report.html")
+    content = page(summary).encode("utf-8")
+    try:
+        write_whole(target, lambda stream: stream.write(content))
+    except OSError as error:
+        raise type(error)(
+            f"The report cannot be written to '{target}' ({error.strerror or error}); "
+            "choose another file or folder."
+        ) from error
     return target
