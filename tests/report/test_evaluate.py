@@ -8,19 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from oracles.portable_bases import BASES, UNBOUNDED
 from report.models import MODELS, answers, as_inputs, rows_to_ask, table
 
 import hikernel.report
 from hikernel import HKLClassifier, HKLRegressor
-from hikernel.bases import (
-    Branches,
-    Gaussian,
-    KernelPCA,
-    OrthonormalPolynomial,
-    RankPolynomial,
-    Spline,
-    Steps,
-)
 
 SCRIPT = Path(hikernel.report.__file__).parent / "evaluate.js"
 RUN = f"""
@@ -32,25 +24,6 @@ const out = rows.map((row) => {{
 }});
 console.log(JSON.stringify(out));
 """
-
-BASES = {
-    "auto": "auto",
-    "auto+steps": "auto+steps",
-    "steps": "steps",
-    "polynomial": "polynomial",
-    "hermite": "hermite",
-    "asinh": "asinh",
-    "rank": RankPolynomial(3),
-    "branches": Branches((OrthonormalPolynomial(2), Steps(3))),
-    "gaussian": "gaussian",
-    "bumps": Gaussian(degree=3),
-    "no remainder": Gaussian(degree=3, constant_level=True, remainder=False),
-    "kernel_pca": "kernel_pca",
-    "rough": KernelPCA("laplace", degree=3, tol=1e-2),
-    "anova": "anova",
-    "spline": Spline(tol=1e-3),
-}
-UNBOUNDED = {"polynomial", "hermite", "spline"}
 
 
 def in_node(model, rows):
