@@ -92,6 +92,8 @@ bench: $(VENV)/.bench
 	-$(BIN)/python benchmarks/classification.py --n-jobs 2
 	$(BIN)/python benchmarks/regression.py --n-jobs 2
 	$(BIN)/python benchmarks/tables.py --n-jobs 2
+	$(BIN)/python benchmarks/error_bars.py
+	$(BIN)/python benchmarks/coverage.py --n-jobs 2
 
 # HIKERNEL_DATA names the folder of the data sets; results are kept in results/ and reused.
 $(VENV)/.plot: pyproject.toml | $(BIN)/python

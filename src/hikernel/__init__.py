@@ -15,6 +15,9 @@ if TYPE_CHECKING:
         HKLClassifierCV,
         HKLRegressor,
         HKLRegressorCV,
+        HKLSurvival,
+        HKLSurvivalCV,
+        bootstrap,
         hkl_path,
         stability_selection,
     )
@@ -25,7 +28,10 @@ __all__ = [
     "HKLClassifierCV",
     "HKLRegressor",
     "HKLRegressorCV",
+    "HKLSurvival",
+    "HKLSurvivalCV",
     "__version__",
+    "bootstrap",
     "hkl_path",
     "load",
     "stability_selection",
@@ -40,13 +46,26 @@ _HOMES = {"load": "hikernel.estimators.saving"} | dict.fromkeys(
         "HKLClassifierCV",
         "HKLRegressor",
         "HKLRegressorCV",
+        "HKLSurvival",
+        "HKLSurvivalCV",
+        "bootstrap",
         "hkl_path",
         "stability_selection",
     ],
     "hikernel.estimators",
 )
 
-_MODULES = ("bases", "consistency", "datasets", "engines", "errors", "graphs", "losses", "plots")
+_MODULES = (
+    "bases",
+    "consistency",
+    "datasets",
+    "engines",
+    "errors",
+    "export",
+    "graphs",
+    "losses",
+    "plots",
+)
 """Public modules, available as attributes of the package."""
 
 

@@ -69,7 +69,7 @@ def check_fraction(name: str, value: object, meaning: str) -> None:
 
 def check_flag(name: str, value: object) -> None:
     """Raise unless ``value`` is True or False."""
-    if not isinstance(value, bool):
+    if not isinstance(value, (bool, np.bool_)):
         raise ValueError(f"{name} must be True or False, got {value!r}.")
 
 

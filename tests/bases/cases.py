@@ -25,6 +25,7 @@ from hikernel.bases import (
     Hermite,
     KernelPCA,
     OrthonormalPolynomial,
+    Periodic,
     Polynomial,
     RankPolynomial,
     Spline,
@@ -121,6 +122,9 @@ CASES = {
         Spline(tol=1e-12),
         lambda x, z, t, w: [ones(x, z), np.outer(x, z), oracles.cubic_spline(x, z)],
         **TRUNCATED,
+    ),
+    "periodic": Case(
+        Periodic(7.0, 3), lambda x, z, t, w: oracles.periodic_levels(x, z, t, w, 7.0, 3, 2.0)
     ),
     "steps": Case(Steps(3), lambda x, z, t, w: oracles.steps_levels(x, z, t, w, 3)),
     "branches": Case(

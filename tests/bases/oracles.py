@@ -209,3 +209,23 @@ def categorical_levels(x, z, train, weights, bound, most=32):
         scale = min(1 / np.sqrt(variance), bound / np.sqrt((rows**2).sum(axis=1).max()))
         out.append(scale**2 * indicators(x) @ indicators(z).T)
     return out
+
+
+def periodic_levels(x, z, train, weights, period, degree, bound):
+    """Levels of waves: inner products of centred points on a circle, scaled as a block."""
+
+    def circle(points, j):
+        angle = 2.0 * np.pi * j * np.asarray(points) / period
+        return np.exp(1j * angle)
+
+    phases = np.unique(np.round(np.mod(train, period) / period, 9) % 1.0)
+    levels = [np.ones((len(x), len(z)))]
+    for j in range(1, min(degree, max(1, len(phases) // 2)) + 1):
+        mean = np.sum(weights * circle(train, j)) / np.sum(weights)
+        variance = np.sum(weights * np.abs(circle(train, j) - mean) ** 2) / np.sum(weights)
+        if variance < 1e-6:
+            break
+        scale = min(1.0 / np.sqrt(variance), bound / (1.0 + abs(mean)))
+        rows, columns = circle(x, j) - mean, circle(z, j) - mean
+        levels.append(scale**2 * np.real(np.outer(rows, np.conj(columns))))
+    return levels

@@ -13,6 +13,7 @@ from cli.houses import QUICK, ROOMS, SIZE, TOWN
 
 import hikernel
 from hikernel.cli import fit_command, report_command
+from hikernel.losses import REGRESSION
 
 pytestmark = pytest.mark.usefixtures("quick")
 
@@ -157,13 +158,13 @@ def test_rows_without_target_and_missing_marks(folder, houses, run):
 
 
 def test_dates_can_be_dropped_as_it_says(folder, houses, run, no_fit):
-    days = pd.date_range("2020-01-01", periods=60).astype(str)
+    days = pd.date_range("2020-01-01", periods=60).strftime("%d.%m.%Y")
     houses.assign(**{"the day": days}).to_csv("days.csv", index=False)
     result = run("fit", "days.csv", "--target", "price")
     assert result.exit_code == 2
     assert result.stderr.splitlines()[-1] == (
-        "hikernel fit: Dates or times have no scale of their own, and are in 'the day': replace "
-        "them by numbers that matter, or leave them out: --drop 'the day'"
+        "hikernel fit: Dates with the day or the month first can be read in two ways, and are in "
+        "'the day': write them year first, as in 2011-03-04, or leave them out: --drop 'the day'"
     )
 
 
@@ -316,3 +317,65 @@ def test_categories_in_order(folder, quick, run, houses):
     assert "lists text, but 'stars' has numbers" in result.stderr
     result = run(*words, "--force", "--ordered", "star")
     assert "--ordered names 'star', which is no column" in result.stderr
+
+
+def test_an_exposure_and_an_offset_are_columns_of_their_own(folder, houses, run, quick):
+    linked = [name for name, loss in REGRESSION.items() if loss.link == "log"]
+    assert list(fit_command.LOG_LINK) == linked
+    rng = np.random.default_rng(0)
+    years = rng.uniform(0.5, 2.0, 60)
+    table = houses.drop(columns=["price", "sold"])
+    table = table.assign(n=rng.poisson(3.0 * years), years=years, known=0.1 * np.arange(60))
+    table.to_csv("claims.csv", index=False)
+    words = ("fit", "claims.csv", "--target", "n", "--loss", "poisson", "--out", "model.hik")
+    result = run(*words, "--exposure", "years", "--offset", "known", "--json")
+    assert result.exit_code == 0, result.stderr
+    facts = json.loads(result.stdout)["summary"]["data"]
+    assert (facts["exposure"], facts["offset"]) == ("years", "known")
+    assert not {"years", "known"} & {column["name"] for column in facts["columns"]}
+    with_both = run("predict", "model.hik", "claims.csv", "--json")
+    assert "years" not in with_both.stderr
+    table.drop(columns=["known", "years"]).to_csv("plain.csv", index=False)
+    alone = run("predict", "model.hik", "plain.csv", "--json")
+    assert "no column 'years': predictions are for exposure 1." in alone.stderr
+    assert "no column 'known': predictions are for offset 0." in alone.stderr
+    ratio = np.divide(
+        *(json.loads(found.stdout)["columns"]["prediction"] for found in (with_both, alone))
+    )
+    np.testing.assert_allclose(ratio, years * np.exp(0.1 * np.arange(60)), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (["--exposure", "rooms"], "--exposure needs --loss poisson, gamma or tweedie."),
+        (["--loss", "poisson", "--exposure", "zero"], "'zero' has 0 in row 1 below the header"),
+        (["--loss", "poisson", "--offset", "hole"], "offset of every row is a finite number"),
+        (["--loss", "poisson", "--offset", "none"], "--offset names 'none', which is no column"),
+        (["--offset", "price"], "--target and --offset both name the column 'price'"),
+    ],
+)
+def test_bad_exposures_and_offsets_get_a_sentence(words, sentence, folder, houses, run):
+    houses.assign(zero=0, hole=[None, *range(59)]).to_csv("bad.csv", index=False)
+    result = run("fit", "bad.csv", "--target", "price", *words)
+    assert result.exit_code == 2
+    assert sentence in result.stderr
+
+
+def test_directions_of_columns(folder, quick, run, houses):
+    words = ["fit", "houses.csv", "--target", "price", "--out", "model.hik", "--drop", "sold"]
+    result = run(*words, "--monotone", f"{SIZE}=increasing", "--monotone", f"{ROOMS}=-1")
+    assert result.exit_code == 0, result.stderr
+    assert f"f rises with {SIZE} and falls with {ROOMS}" in " ".join(result.stdout.split())
+    model = hikernel.load("model.hik")
+    assert model.monotone == {SIZE: "increasing", ROOMS: -1}
+    for wrong in ("size", "size=up", "=1"):
+        result = run(*words, "--force", "--monotone", wrong)
+        assert result.exit_code == 2
+        assert f"--monotone {wrong} gives no direction; write COLUMN=increasing" in result.stderr
+    result = run(*words, "--force", "--monotone", "sice=1")
+    assert "--monotone names 'sice', which is no column" in result.stderr
+    result = run(*words, "--force", "--monotone", "sold=1")
+    assert "--drop and --monotone both name the column 'sold'" in result.stderr
+    result = run(*words, "--force", "--monotone", "sold (year)=1")
+    assert "--drop and --monotone both name the column 'sold'" in result.stderr

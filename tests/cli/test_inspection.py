@@ -52,10 +52,30 @@ def test_identifiers_are_left_out():
     assert list(usable_columns(few * 2, (), (), Console(quiet=True))) == ["x", "town"]
 
 
-@pytest.mark.parametrize("kind", ["%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%m/%d/%Y", "%d.%m.%y", None])
-def test_dates_are_refused_and_may_be_categories(kind):
-    dates = pd.Series(pd.date_range("2020-01-01", periods=N))
+@pytest.mark.parametrize("kind", ["%Y-%m-%d", "%Y-%m-%d %H:%M:%S", "%Y-%m-%dT%H:%MZ", None])
+def test_dates_year_first_are_dates(kind):
+    dates = pd.Series(pd.date_range("2020-01-01 00:30", periods=N, freq="31h"))
+    dates = dates.dt.floor("D") if kind == "%Y-%m-%d" else dates
     day = dates if kind is None else dates.dt.strftime(kind)
+    found, console = usable({"the day": day.where(day.index > 3)})
+    zone = "UTC" if kind is not None and "Z" in kind else None
+    pd.testing.assert_series_equal(
+        found["the day"], dates.where(day.index > 3).dt.tz_localize(zone), check_names=False
+    )
+    said = "Column 'the day' holds dates; --categorical 'the day' makes every one a category."
+    assert (said in console.notes) == (kind is not None)
+    assert list(usable({"day": day}, categorical=["day"])[0]["day"]) == list(day)
+
+
+def test_dates_that_do_not_exist():
+    message = refusal({"day": ["2020-02-31"] * N})
+    assert "Column 'day' holds dates, but not all of them can be read" in message
+
+
+@pytest.mark.parametrize("kind", ["%m/%d/%Y", "%d.%m.%y"])
+def test_dates_with_two_meanings_are_refused_and_may_be_categories(kind):
+    dates = pd.Series(pd.date_range("2020-01-01", periods=N))
+    day = dates.dt.strftime(kind)
     message = refusal({"the day": day, "due": day})
     assert "are in 'the day', 'due'" in message
     # What it says can be pasted.

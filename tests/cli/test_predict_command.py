@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from cli.houses import ROOMS, SIZE, TOWN
 
-from hikernel import HKLClassifier, HKLRegressor
+from hikernel import HKLClassifier, HKLRegressor, HKLSurvival
 
 
 def table(text):
@@ -25,6 +25,42 @@ def test_predictions_are_those_of_python(models, houses, regressor, run):
     assert list(found) == ["prediction"]
     want = regressor.predict(houses[[SIZE, TOWN, ROOMS]].head(5))
     np.testing.assert_allclose(found["prediction"], want, rtol=1e-12)
+
+
+def test_error_bars_and_intervals(models, houses, run):
+    X, y = houses[[SIZE, TOWN, ROOMS]], houses["price"]
+    model = HKLRegressor(alpha=0.1, refit="ridge", certify="none").fit(X, y).calibrate(X, y)
+    model.save("bars.hik")
+    found = table(run("predict", "bars.hik", "new.csv", "--std", "--interval", "0.8").stdout)
+    assert list(found) == ["prediction", "std", "low", "high"]
+    np.testing.assert_allclose(found["std"], model.predict(X.head(5), return_std=True)[1])
+    np.testing.assert_allclose(found[["low", "high"]], model.predict_interval(X.head(5), 0.8))
+    model.calibrate(X.head(3), y.head(3)).save("few.hik")
+    result = run("predict", "few.hik", "new.csv", "--interval", "0.8", "--json")
+    assert "too few" in result.stderr
+    assert json.loads(result.stdout)["columns"]["low"] == [None] * 5
+
+
+def test_error_bars_and_intervals_know_the_exposure(models, houses, run):
+    X, y, years = houses[[SIZE, TOWN, ROOMS]], houses["price"], 1.0 + houses[ROOMS] % 4
+    years = years.rename("years")
+    model = HKLRegressor(alpha=0.1, loss="gamma", refit="ridge", certify="none", max_order=1)
+    model.fit(X, y, exposure=years).calibrate(X, y, exposure=years).save("rates.hik")
+    X.assign(years=years).to_csv("exposed.csv", index=False)
+    found = table(run("predict", "rates.hik", "exposed.csv", "--std", "--interval", "0.8").stdout)
+    mean, std = model.predict(X, return_std=True, exposure=years)
+    np.testing.assert_allclose(found["prediction"], mean)
+    np.testing.assert_allclose(found["std"], std)
+    want = model.predict_interval(X, 0.8, exposure=years)
+    np.testing.assert_allclose(found[["low", "high"]], want)
+
+
+def test_a_risk_has_no_error_bars(models, houses, run):
+    y = pd.DataFrame({"time": houses["price"], "sold": houses["sold"] == houses["sold"].iloc[0]})
+    HKLSurvival(alpha=0.1, certify="none", max_order=1).fit(houses[[SIZE]], y).save("risk.hik")
+    result = run("predict", "risk.hik", "new.csv", "--std")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "this model predicts risks of censored times" in result.stderr
 
 
 def test_columns_are_found_by_name(models, houses, regressor, run):
@@ -89,6 +125,9 @@ def test_files_are_written_once(models, run):
     ("words", "sentence"),
     [
         (["price.hik", "new.csv", "--proba"], "This model has no probabilities"),
+        (["price.hik", "new.csv", "--std"], "This model has no refit"),
+        (["price.hik", "new.csv", "--interval", "0.9"], "needs a calibrated model"),
+        (["sold.hik", "new.csv", "--interval", "0.9"], "this model predicts classes"),
         (["price.hik", "new.csv", "--keep", "id"], "--keep names 'id', which is no column"),
         (["price.hik", "new.csv", "--out", "new.csv", "--force"], "'new.csv' is a file that this"),
         (["price.hik", "new.csv", "--out", "price.hik", "--force"], "'price.hik' is a file that"),

@@ -1,6 +1,7 @@
 """scikit-learn's own checks of the cross-validated estimators.
 
-With few alphas and folds and without a proof, since these checks fit some hundred models each.
+With few alphas and folds, a small graph and no proof, since these checks fit some hundred models
+each.
 scikit-learn warns where a class has fewer rows than there are folds.
 """
 
@@ -13,7 +14,8 @@ from hikernel import HKLClassifierCV, HKLRegressorCV
 
 pytestmark = pytest.mark.slow
 
-FEW = {"n_alphas": 3, "eps": 1e-4, "cv": 2, "max_kernels": 30, "certify": "none"}
+SMALL = {"degree": 2, "basis": {}, "max_kernels": 30, "certify": "none"}
+FEW = {"n_alphas": 2, "eps": 1e-4, "cv": 2, **SMALL}
 
 
 @pytest.mark.filterwarnings("ignore:The least populated class:UserWarning")

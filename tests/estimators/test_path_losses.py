@@ -11,6 +11,7 @@ from hikernel.selection import PathEnd
 
 pytestmark = pytest.mark.slow
 
+LOG_LINK = ("poisson", "gamma", "tweedie")
 ALPHAS = [0.1, 0.02, 0.005]
 
 
@@ -58,21 +59,21 @@ def test_every_point_of_a_classification_path_is_the_model_of_its_alpha(loss, n_
 @pytest.mark.parametrize("loss", [*sorted(REGRESSION), Quantile(0.8)], ids=str)
 def test_every_point_of_a_regression_path_is_the_model_of_its_alpha(loss):
     X, y = data()
-    if loss == "poisson":
-        y = np.round(np.exp(0.5 * y))
+    if loss in LOG_LINK:
+        y = np.round(np.exp(0.5 * y)) + (loss == "gamma")
     path = hkl_path(X, y, loss=loss, alphas=ALPHAS, certify="exact", degree=2)
     for alpha in path.alphas:
         alone = HKLRegressor(alpha, loss=loss, degree=2).fit(X, y)
         assert_same_model(path.at(alpha), alone, path.predict(X, alpha=alpha), alone.predict(X))
-    if loss == "poisson":
+    if loss in LOG_LINK:
         assert np.all(path.predict(X) > 0.0)
 
 
 @pytest.mark.parametrize("loss", [*sorted(CLASSIFICATION), *sorted(REGRESSION)])
 def test_the_automatic_grid_starts_small_and_explains_more_and_more(loss):
     X, y = data()
-    if loss == "poisson":
-        y = np.round(np.exp(0.5 * y))
+    if loss in LOG_LINK:
+        y = np.round(np.exp(0.5 * y)) + (loss == "gamma")
     elif loss in CLASSIFICATION:
         y = labels_of(y, 3)
     path = hkl_path(X, y, loss=loss, n_alphas=8, eps=1e-4, degree=2)
@@ -87,8 +88,8 @@ def test_the_automatic_grid_starts_small_and_explains_more_and_more(loss):
 @pytest.mark.parametrize("loss", ["log_loss", "hinge", "poisson", "quantile"])
 def test_the_explained_share_is_that_of_the_loss(loss):
     X, y = data(80)
-    if loss == "poisson":
-        y = np.round(np.exp(0.5 * y))
+    if loss in LOG_LINK:
+        y = np.round(np.exp(0.5 * y)) + (loss == "gamma")
     elif loss in CLASSIFICATION:
         y = np.where(y > 0, 1.0, -1.0)
     path = hkl_path(X, y, loss=loss, alphas=[0.02], degree=2)

@@ -12,15 +12,18 @@ from hikernel import HKLRegressor
 from hikernel.losses import (
     REGRESSION,
     EpsilonInsensitive,
+    Gamma,
     Hinge,
     Huber,
     Poisson,
     Quantile,
     SquaredError,
+    Tweedie,
 )
 
 pytestmark = pytest.mark.slow
 
+LOG_LINK = ("poisson", "gamma", "tweedie")
 EVERY = pytest.mark.parametrize("loss", sorted(REGRESSION))
 # Losses of targets with units: predictions follow y in location and scale.
 UNITS = pytest.mark.parametrize(
@@ -46,7 +49,9 @@ def counts(n=300, seed=0):
 
 
 def target_for(loss, X, y):
-    return np.round(np.exp(0.3 * y)) if loss == "poisson" else y
+    if loss in LOG_LINK:
+        return np.round(np.exp(0.3 * y)) + (0.5 if loss == "gamma" else 0.0)
+    return y
 
 
 @EVERY
@@ -69,7 +74,7 @@ def test_the_objective_is_written_out_from_the_public_attributes(loss):
     y = target_for(loss, X, y)
     alpha = 0.02
     model = HKLRegressor(alpha, loss=loss, degree=2).fit(X, y)
-    f = np.log(model.predict(X)) if loss == "poisson" else model.predict(X)
+    f = np.log(model.predict(X)) if loss in LOG_LINK else model.predict(X)
     norms = dict(zip(model.nodes_, model.hull_["norm"], strict=True))
     omega = sum(
         model.graph_.weight(v)
@@ -99,6 +104,8 @@ def test_the_objective_is_written_out_from_the_public_attributes(loss):
         ("quantile", Quantile()),
         ("epsilon_insensitive", EpsilonInsensitive()),
         ("poisson", Poisson()),
+        ("gamma", Gamma()),
+        ("tweedie", Tweedie(1.5)),
     ],
 )
 def test_an_object_is_what_its_name_makes(name, rule):

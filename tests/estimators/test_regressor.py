@@ -14,7 +14,7 @@ from sklearn.linear_model import RidgeCV
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import estimator_checks_generator, parametrize_with_checks
 
 from hikernel import HKLRegressor
 from hikernel.bases import BASES, Anova, Gaussian, Polynomial
@@ -28,11 +28,13 @@ def data(n=150, p=4, seed=0):
     return X, y
 
 
-UNLIKE_REPEATED_ROWS = {
-    "check_sample_weight_equivalence_on_dense_data": (
-        "the estimated error counts rows by how unequal their weights are, and weights have no unit"
-    )
-}
+UNLIKE_REPEATED_ROWS = dict.fromkeys(
+    [
+        "check_sample_weight_equivalence_on_dense_data",
+        "check_sample_weight_equivalence_on_sparse_data",
+    ],
+    "the estimated error counts rows by how unequal their weights are, and weights have no unit",
+)
 """What alpha="auto" does not promise."""
 
 
@@ -40,10 +42,22 @@ UNLIKE_REPEATED_ROWS = {
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::hikernel.errors.CertificateWarning")
 @parametrize_with_checks(
-    [HKLRegressor(), HKLRegressor(alpha=0.01)],
-    expected_failed_checks=lambda model: UNLIKE_REPEATED_ROWS if model.alpha == "auto" else {},
+    [HKLRegressor()], expected_failed_checks=lambda model: UNLIKE_REPEATED_ROWS
 )
 def test_scikit_learn_accepts_it(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("estimator", "check"),
+    [
+        (estimator, check)
+        for estimator, check in estimator_checks_generator(HKLRegressor(alpha=0.01))
+        if check.func.__name__ in UNLIKE_REPEATED_ROWS
+    ],
+)
+def test_weights_are_repeated_rows_at_a_given_alpha(estimator, check):
     check(estimator)
 
 
@@ -241,7 +255,7 @@ def test_threads_and_chunks_predict_the_same(monkeypatch):
     y = X[:, 0] + X[:, 1] * X[:, 2] + 0.1 * rng.standard_normal(300)
     model = HKLRegressor(0.01, certify="none").fit(X, y)
     alone = model.predict(X)
-    monkeypatch.setattr("hikernel.columns.column_grid._CHUNK_NUMBERS", 200)
+    monkeypatch.setattr("hikernel.columns.column_design._CHUNK_NUMBERS", 200)
     in_chunks = model.predict(X)
     monkeypatch.setattr("hikernel.engines.machine.n_threads", lambda: 3)
     started = []

@@ -14,7 +14,7 @@ from hikernel import HKLClassifier, HKLRegressor
 from hikernel.estimators.parameters import ModelOptions, ModelParameters
 from hikernel.estimators.path import PathOptions, _PathParameters
 
-SOURCE = Path(bases.__file__).parents[2]
+ROOT = Path(__file__).resolve().parents[2]
 
 SNIPPET = """
 import numpy as np
@@ -35,14 +35,13 @@ model.frmula()  # wrong
 
 
 @pytest.mark.slow
-def test_a_type_checker_sees_wrong_parameters_and_nothing_else(tmp_path, monkeypatch, request):
+def test_a_type_checker_sees_wrong_parameters_and_nothing_else(tmp_path, monkeypatch):
     api = pytest.importorskip("mypy.api", reason="mypy is there only with the extra lint")
     script = tmp_path / "script.py"
     script.write_text(SNIPPET)
-    monkeypatch.setenv("MYPYPATH", str(SOURCE))
-    cache = request.config.cache.mkdir("mypy")
-    options = ["--config-file=", "--ignore-missing-imports", f"--cache-dir={cache}"]
-    out, trouble, _ = api.run([*options, str(script)])
+    # The settings and the cache are those of "make lint", so that the package is not checked twice.
+    monkeypatch.chdir(ROOT)
+    out, trouble, _ = api.run(["--config-file=pyproject.toml", str(script)])
     assert trouble == ""
     seen = {int(line) for line in re.findall(r"script\.py:(\d+): error", out)}
     wrong = {i for i, line in enumerate(SNIPPET.split("\n"), 1) if line.endswith("# wrong")}

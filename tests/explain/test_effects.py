@@ -10,7 +10,7 @@ from oracles.designs import design_of
 from oracles.graph_cases import fitted as graph_model
 from sklearn.exceptions import NotFittedError
 
-import hikernel.columns.column_grid as grid_module
+import hikernel.columns.column_design as design_module
 from hikernel import HKLClassifier, HKLRegressor
 from hikernel.bases import OrthonormalPolynomial
 from hikernel.explain import effects_frame, effects_summary, term_effects, terms_frame
@@ -58,7 +58,7 @@ def test_an_effect_is_the_prediction_of_its_term_alone(bases):
 def test_chunks_make_no_difference(monkeypatch):
     X, _, design, model = fitted(BASES["mixed"])
     whole = term_effects(model, design, X)
-    monkeypatch.setattr(grid_module, "_CHUNK_NUMBERS", 600)
+    monkeypatch.setattr(design_module, "_CHUNK_NUMBERS", 600)
     np.testing.assert_allclose(term_effects(model, design, X), whole, rtol=1e-13, atol=1e-13)
 
 
@@ -316,3 +316,15 @@ def test_effects_of_graphs_are_their_terms():
     assert set(effects["n_terms"]) == {1}
     fitted_model = Fitted(model._model, model._model, model._design)
     assert len(effects) == n_effects(fitted_model)
+
+
+def test_a_jump_at_the_smallest_value_has_room_on_its_left():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"year": rng.choice([2021.0, 2022.0, 2023.0], 90)})
+    y = (X["year"] == 2021.0) + 0.1 * rng.standard_normal(90)
+    model = HKLRegressor(0.01, basis="steps", refit="ridge", certify="none").fit(X, y)
+    view = model.summary()["effects"][0]["view"]
+    points, values = np.array(view["axes"][0]["values"]), np.array(view["values"]).ravel()
+    assert points[0] == pytest.approx(2020.9)
+    assert points[1] == 2021.0
+    assert values[0] == values[1] > values[2] + 0.5

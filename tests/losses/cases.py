@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 from hikernel.losses import (
+    Cox,
     EpsilonInsensitive,
+    Gamma,
     Hinge,
     Huber,
     LogLoss,
@@ -22,6 +24,7 @@ from hikernel.losses import (
     Quantile,
     SquaredError,
     SquaredHinge,
+    Tweedie,
 )
 
 
@@ -34,6 +37,16 @@ def counts(signal, rng):
     return rng.poisson(np.exp(0.5 * signal)).astype(float)
 
 
+def sizes(signal, rng):
+    return np.exp(0.5 * signal) * rng.gamma(2.0, 0.5, signal.shape)
+
+
+def claims(signal, rng):
+    y = rng.poisson(1.0, signal.shape) * sizes(signal, rng)
+    y[0] = 0.0
+    return y
+
+
 def signs(signal, rng):
     return np.where(signal + 0.5 * rng.standard_normal(signal.shape) > 0.0, 1.0, -1.0)
 
@@ -41,6 +54,13 @@ def signs(signal, rng):
 def marks(signal, rng):
     chosen = np.argmax(signal + 0.5 * rng.standard_normal(signal.shape), axis=1)
     return np.eye(signal.shape[1])[chosen]
+
+
+def ranks(signal, rng):
+    """Ranks of times with ties, negative if censored; the largest time is one of an event."""
+    time = np.ceil(4.0 * rng.exponential(np.exp(-signal)))
+    rank = np.unique(time, return_inverse=True)[1] + 1.0
+    return np.where((rng.random(signal.shape) < 0.7) | (time == time.max()), rank, -rank)
 
 
 def one_vs_rest(signal, rng):
@@ -52,7 +72,8 @@ class Case:
     """A loss, how targets come from a signal, and the outputs (None: f is a vector).
 
     ``bounded`` says whether slopes are bounded, on one side at least, so that the conjugate is
-    infinite somewhere; ``in_units`` names a parameter that is in units of y.
+    infinite somewhere; ``in_units`` names a parameter that is in units of y. ``problems`` is how
+    many random ones are solved by the twin, too.
     """
 
     name: str
@@ -61,6 +82,7 @@ class Case:
     outputs: int | None = None
     bounded: bool = True
     in_units: str | None = None
+    problems: int = 20
 
     def shape(self, n):
         return (n,) if self.outputs is None else (n, self.outputs)
@@ -92,6 +114,8 @@ CASES = {
         Case("quantile", Quantile(0.3), numbers),
         Case("epsilon_insensitive", EpsilonInsensitive(0.1), numbers, in_units="epsilon"),
         Case("poisson", Poisson(), counts),
+        Case("gamma", Gamma(), sizes, problems=4),
+        Case("tweedie", Tweedie(1.7), claims, problems=4),
         Case("log_loss", LogLoss(), signs),
         Case("hinge", Hinge(), signs),
         Case("squared_hinge", SquaredHinge(), signs),
@@ -103,6 +127,10 @@ CASES = {
 }
 
 
+JOINT = {"cox": Case("cox", Cox(), ranks)}
+"""Losses in which rows interact, so that nothing can be said of a single row."""
+
+
 def some_cases(wanted):
     """Run a test with the cases for which ``wanted`` holds."""
     chosen = {name: case for name, case in CASES.items() if wanted(case)}
@@ -110,3 +138,7 @@ def some_cases(wanted):
 
 
 every_case = some_cases(lambda case: True)
+
+every_loss = pytest.mark.parametrize(
+    "case", [*CASES.values(), *JOINT.values()], ids=[*CASES, *JOINT]
+)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from losses.cases import CASES, every_case, some_cases
+from losses.cases import CASES, JOINT, every_case, some_cases
 from losses.smoothing import smoothed_value
 from scipy.optimize import minimize, minimize_scalar
 
-from hikernel.losses import CLASSIFICATION, REGRESSION, Multinomial, make_loss
+from hikernel.losses import CLASSIFICATION, REGRESSION, SURVIVAL, Multinomial, make_loss
 
 AMOUNT = 0.1
 
@@ -33,8 +33,11 @@ def row(case, y, i):
 
 
 def test_every_public_loss_has_a_case():
-    tested = {type(case.loss) for case in CASES.values()}
-    assert tested == {*REGRESSION.values(), *CLASSIFICATION.values(), Multinomial}
+    tested = {type(case.loss) for case in (*CASES.values(), *JOINT.values())}
+    assert tested == {
+        *(*REGRESSION.values(), *CLASSIFICATION.values(), *SURVIVAL.values()),
+        Multinomial,
+    }
 
 
 @every_case

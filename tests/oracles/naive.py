@@ -6,15 +6,20 @@ import itertools
 
 import numpy as np
 
+from oracles.restrictions import naive_permits
+
 
 def all_nodes(grid):
-    """Every vertex of a grid."""
+    """Every vertex of a grid, restricted or not."""
     ranges = [range(grid.max_level(m) + 1) for m in range(grid.n_variables)]
     nodes = (
         tuple((m, j) for m, j in enumerate(levels) if j > 0)
         for levels in itertools.product(*ranges)
     )
-    return [node for node in nodes if grid.max_order is None or len(node) <= grid.max_order]
+    kept = [node for node in nodes if grid.max_order is None or len(node) <= grid.max_order]
+    if grid.restriction is None:
+        return kept
+    return [node for node in kept if naive_permits(grid.restriction, [m for m, _ in node])]
 
 
 def is_ancestor(v, w, grid=None):

@@ -3,6 +3,7 @@
 Follows the text of ``hikernel.explain.portable`` word by word; knows nothing of the package.
 """
 
+import datetime
 import itertools
 import math
 
@@ -15,6 +16,8 @@ def evaluate(function, row):
         x = values[one["input"]]
         if one["missing"]:
             x = 1.0 if x is None else 0.0
+        elif one["part"] is not None and x is not None:
+            x = _part(one["part"], x, one["start"])
         variables.append((one["levels"], x))
     out = list(function["intercept"])
     for term in function["terms"]:
@@ -28,12 +31,26 @@ def evaluate(function, row):
     return out
 
 
+def _part(part, x, start):
+    day = math.floor(x)
+    date = datetime.date(1970, 1, 1) + datetime.timedelta(day)
+    return {
+        "days": lambda: x - start,
+        "year": lambda: float(date.year),
+        "day of year": lambda: float((date - datetime.date(date.year, 1, 1)).days + 1),
+        "weekday": lambda: float((day + 3) % 7),
+        "hour": lambda: round(24 * (x - day), 6),
+        "length": lambda: x,
+    }[part]()
+
+
 def _value(one, value):
     if value is None:
         return None
     if one["kind"] == "category":
-        if value in one["labels"]:
-            return float(one["labels"].index(value))
+        known = one["values"] or one["labels"]
+        if value in known:
+            return float(known.index(value))
         return None if one["ordered"] else -1.0
     return float(value)
 
@@ -97,6 +114,14 @@ def _powers(levels, x):
     return [[factor * _z(levels, x) ** j] for j, factor in enumerate(levels["factors"])]
 
 
+def _periodic(levels, x):
+    out = [[1.0]]
+    for j, (mean, scale) in enumerate(zip(levels["means"], levels["scales"], strict=True), 1):
+        angle = 2 * math.pi * j * x / levels["period"]
+        out.append([scale * (math.cos(angle) - mean[0]), scale * (math.sin(angle) - mean[1])])
+    return out
+
+
 def _series(start, t, ratio, n):
     h = [start]
     for j in range(n - 1):
@@ -157,6 +182,7 @@ KINDS = {
     "orthonormal": _orthonormal,
     "asinh": _asinh,
     "interpolation": _interpolation,
+    "periodic": _periodic,
     "powers": _powers,
     "hermite": _hermite,
     "mehler": _mehler,

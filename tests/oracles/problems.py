@@ -68,6 +68,7 @@ def small_problem(
     limits = {"weight_base": weight_base, "root_weight": root_weight, "max_order": max_order}
     design = design_of(X, [basis] * p, weights, **limits)
     engine = design.engine(X, weights)
-    search = grid_problem(engine, design.grid, y, alpha, case.loss, form=form)
+    loss = case.loss.on_rows(y, engine.row_weights)
+    search = grid_problem(engine, design.grid, y, alpha, loss, form=form)
     levels = [fitted.transform(X[:, m]) for m, fitted in enumerate(design.bases)]
     return SmallProblem(search, levels, y, weights, design.grid)

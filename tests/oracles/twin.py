@@ -10,16 +10,32 @@ from scipy.special import xlogy
 
 from hikernel.losses import (
     EpsilonInsensitive,
+    Gamma,
     Hinge,
     Huber,
     LogLoss,
     Multinomial,
+    OffsetLoss,
     Poisson,
     Quantile,
     SquaredError,
     SquaredHinge,
+    Tweedie,
 )
+from hikernel.losses.cox import CoxOnRows
 from oracles.naive import is_ancestor, node_features
+
+
+def cox_rows(loss, y, f):
+    """Cox's loss of each row, from its definition; the rows have the weights of the loss."""
+    rows = []
+    for i in range(len(y)):
+        risk = np.flatnonzero(np.abs(y) >= np.abs(y[i]))
+        mass = np.sum(loss.weights[y == y[i]])
+        level = cp.log_sum_exp(f[risk] + np.log(loss.weights[risk] / mass))
+        rows.append(level - f[i] if y[i] > 0.0 else cp.Constant(0.0))
+    return cp.hstack(rows)
+
 
 # Each loss as cvxpy writes it, per entry of f (per row for the multinomial loss).
 LOSSES = {
@@ -28,11 +44,21 @@ LOSSES = {
     Quantile: lambda loss, y, f: loss.level * (y - f) + cp.pos(f - y),
     EpsilonInsensitive: lambda loss, y, f: cp.pos(cp.abs(y - f) - loss.epsilon),
     Poisson: lambda loss, y, f: cp.exp(f) - cp.multiply(y, f) + xlogy(y, y) - y,
+    Gamma: lambda loss, y, f: cp.multiply(y, cp.exp(-f)) + f - 1 - np.log(y),
+    Tweedie: lambda loss, y, f: _tweedie(loss, y, f),
     LogLoss: lambda loss, y, f: cp.logistic(-cp.multiply(y, f)),
     Hinge: lambda loss, y, f: cp.pos(1 - cp.multiply(y, f)),
     SquaredHinge: lambda loss, y, f: 0.5 * cp.square(cp.pos(1 - cp.multiply(y, f))),
+    CoxOnRows: cox_rows,
+    OffsetLoss: lambda loss, y, f: LOSSES[type(loss.loss)](loss.loss, y, f + loss.offset),
     Multinomial: lambda loss, y, f: cp.log_sum_exp(f, axis=1) - cp.sum(cp.multiply(y, f), axis=1),
 }
+
+
+def _tweedie(loss, y, f):
+    a, c = loss.power - 1, 2 - loss.power
+    rows = cp.multiply(y, cp.exp(-a * f)) / a + cp.exp(c * f) / c
+    return rows - y**c / (a * c)
 
 
 def twin_optimum(grid, levels, nodes, y, weights, alpha, loss=None):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from losses.cases import CASES, every_case, some_cases
+from losses.cases import CASES, every_loss, some_cases
 from oracles.naive import all_nodes
 from oracles.problems import small_problem
 from sklearn.linear_model import LogisticRegression
@@ -39,7 +39,7 @@ def assert_same(a, b, case):
     assert a.objective == pytest.approx(b.objective, rel=2 * tolerance(case))
 
 
-@every_case
+@every_loss
 @pytest.mark.parametrize("basis", [OrthonormalPolynomial(2), Spline(tol=1e-1)])
 def test_both_forms_have_one_solution(case, basis):
     solutions = []
@@ -54,7 +54,7 @@ def test_both_forms_have_one_solution(case, basis):
     np.testing.assert_allclose(primal.coef, dual.coef, atol=close * np.abs(dual.coef).max())
 
 
-@every_case
+@every_loss
 def test_a_solution_keeps_its_promises(case):
     small, nodes = make(case)
     solution = solve(small, nodes, case)
@@ -65,7 +65,8 @@ def test_a_solution_keeps_its_promises(case):
     if solution.residuals is not None:  # the squared error's are y - f
         omega = small.search.engine.row_weights
         np.testing.assert_allclose(omega @ solution.residuals, 0.0, atol=1e-15)
-        assert np.all(np.isfinite(case.loss.conjugate(small.y, -solution.residuals)))
+        conjugate = small.search.loss.conjugate(small.y, -solution.residuals)
+        assert np.all(np.isfinite(conjugate))
     constant = nodes.index(())
     assert np.all(solution.coef[constant] == 0.0)
 
@@ -99,7 +100,7 @@ def test_copies_of_an_output_have_its_coefficients(name):
     np.testing.assert_allclose(b.coef, np.stack([a.coef] * 3, axis=1), atol=1e-4)
 
 
-@every_case
+@every_loss
 @pytest.mark.parametrize("factor", [2.0, 0.5])
 def test_warm_starts_reach_the_same_optimum(case, factor):
     small, nodes = make(case)
@@ -118,7 +119,7 @@ def test_a_start_that_is_the_solution_is_left_at_once(case):
     assert again.n_iter <= 2 < cold.n_iter
 
 
-@every_case
+@every_loss
 def test_a_bad_start_does_no_harm(case):
     small, nodes = make(case)
     cold = solve(small, nodes, case)
@@ -128,7 +129,7 @@ def test_a_bad_start_does_no_harm(case):
     assert_same(solve(small, nodes, case, warm=bad), cold, case)
 
 
-@every_case
+@every_loss
 def test_growing_restricting_and_starting_afresh_agree(case):
     small, nodes = make(case, basis=Spline(tol=1e-1))
     grown = small.search.reduced(nodes[:2])
@@ -149,21 +150,22 @@ def test_growing_restricting_and_starting_afresh_agree(case):
     assert len(grown.nodes) == len(nodes)
 
 
-@every_case
+@every_loss
 def test_a_target_without_signal_in_the_hull_leaves_the_best_constant(case):
     small, _ = make(case)
     search = small.search
     solution = solve(small, [()], case)
     omega = search.engine.row_weights
     zero = np.zeros_like(small.y)
-    b = case.loss.intercept(small.y, zero, omega, case.smoothing(1e-12))
-    null = float(omega @ case.loss.value(small.y, zero + b))
+    loss = small.search.loss
+    b = loss.intercept(small.y, zero, omega, case.smoothing(1e-12))
+    null = float(omega @ loss.value(small.y, zero + b))
     assert solution.status is Status.CONVERGED
     assert solution.objective == pytest.approx(null, rel=2 * tolerance(case))
     assert np.all(solution.coef == 0.0)
 
 
-@every_case
+@every_loss
 @pytest.mark.parametrize("alpha", [1e4, 1e-5])
 def test_strong_and_weak_penalties_are_solved(case, alpha):
     small, nodes = make(case, alpha=alpha, n=60)

@@ -132,11 +132,13 @@ def function(names, labels, n_outputs):
             },
         ],
         "variables": [
-            {"input": 0, "missing": False, "levels": powers},
-            {"input": 0, "missing": True, "levels": powers},
+            {"input": 0, "column": 0, "missing": False, "part": None, "levels": powers},
+            {"input": 0, "column": 0, "missing": True, "part": None, "levels": powers},
             {
                 "input": 1,
+                "column": 2,
                 "missing": False,
+                "part": None,
                 "levels": {
                     "kind": "lookup",
                     "table": "category",

@@ -3,8 +3,11 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from report.models import MODELS, answers, as_inputs, rows_to_ask
+
+from hikernel import HKLRegressor
 
 pytestmark = pytest.mark.slow
 
@@ -116,3 +119,28 @@ def test_the_class_that_is_explained_is_the_predicted_one_or_the_chosen_one(open
         assert float(total) == pytest.approx(said(page, "data-f")[other], rel=1e-3)
         page.locator(".input input[type=number]").first.fill("12.5")
         assert int(page.locator("#whatif .choice select").input_value()) == other
+
+
+def test_a_date_is_typed_and_slid(opened):
+    rng = np.random.default_rng(0)
+    times = pd.Timestamp("2019-03-01") + pd.to_timedelta(rng.integers(0, 900 * 24, 150), unit="h")
+    X = pd.DataFrame({"when": times, "size": rng.normal(size=150)})
+    y = np.sin(2 * np.pi * times.day_of_year / 365) + (times.day_of_week < 5) + X["size"]
+    model = HKLRegressor(1e-2, max_order=1).fit(X, y)
+    with opened(model.summary(), width=400) as page:
+        box = page.locator(".input", has_text="when")
+        field = box.locator("input[type=datetime-local]")
+        size = float(page.locator(".input input[type=number]").input_value())
+        for text in ("2020-07-04T10:30", "1999-12-31T23:59"):
+            field.fill(text)
+            row = pd.DataFrame({"when": [pd.Timestamp(text)], "size": [size]})
+            np.testing.assert_allclose(said(page), model.predict(row), rtol=1e-9)
+        before = said(page)
+        box.locator("input[type=range]").focus()
+        page.keyboard.press("End")
+        assert field.input_value().startswith("2021-08-")
+        assert field.input_value().endswith("T23:59")
+        assert said(page) != before
+        # Month, day, year and time are all in sight.
+        assert field.bounding_box()["width"] > 200
+        assert box.bounding_box()["x"] + box.bounding_box()["width"] <= 400

@@ -388,3 +388,20 @@ def test_the_key_of_the_refit_on_variables_tells_its_terms():
         assert found.setdefault(key, nodes) == nodes
     assert reused > 2
     assert len(found) > len({selected_variables(model) for model in models})
+
+
+def test_the_first_pass_of_sparse_may_come_from_ridge():
+    problem, _, _ = make(p=3)
+    model = problem.solve(1e-3, SETTINGS)
+    ridge = refit("ridge", problem, model)
+    alone, shared = refit("sparse", problem, model), refit("sparse", problem, model, ridge)
+    assert shared.model.nodes == alone.model.nodes
+    np.testing.assert_allclose(shared.model.coef, alone.model.coef, rtol=1e-9)
+    calls = []
+    module = import_module("hikernel.selection.refit")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "fit_ridge", lambda *args: calls.append(1) or fit_ridge(*args))
+        refit("sparse", problem, model)
+        n_alone = len(calls)
+        refit("sparse", problem, model, ridge)
+    assert len(calls) - n_alone == n_alone - 1

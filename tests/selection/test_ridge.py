@@ -8,10 +8,19 @@ from losses.cases import some_cases
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from hikernel.losses import Huber, LogLoss, Multinomial, Poisson, SquaredError, SquaredHinge
+from hikernel.losses import (
+    Gamma,
+    Huber,
+    LogLoss,
+    Multinomial,
+    Poisson,
+    SquaredError,
+    SquaredHinge,
+    Tweedie,
+)
 from hikernel.selection.ridge import fit_ridge
 
-LOSSES = [LogLoss(), Poisson(), Huber(), SquaredHinge()]
+LOSSES = [LogLoss(), Poisson(), Huber(), SquaredHinge(), Gamma(), Tweedie(1.3)]
 
 
 def case(loss, n=60, size=4, seed=0, weighted=True):
@@ -19,8 +28,8 @@ def case(loss, n=60, size=4, seed=0, weighted=True):
     rng = np.random.default_rng(seed)
     features = rng.standard_normal((n, size)) * np.geomspace(1.0, 0.2, size) + 0.7
     signal = features @ np.linspace(1.0, -0.5, size) - 0.3
-    if isinstance(loss, Poisson):
-        y = rng.poisson(np.exp(0.5 * signal)).astype(float)
+    if loss.link == "log":
+        y = rng.poisson(np.exp(0.5 * signal)).astype(float) + (loss.name == "gamma")
     elif isinstance(loss, (LogLoss, SquaredHinge)):
         y = np.where(signal + rng.standard_normal(n) > 0.0, 1.0, -1.0)
     else:
@@ -235,7 +244,7 @@ def test_separable_and_collinear_data_end_finite(loss):
     features = rng.standard_normal((40, 30))
     features = np.hstack([features, features + 1e-9 * rng.standard_normal((40, 30))])
     y = 20.0 * np.abs(features[:, 0])
-    if not isinstance(loss, (Poisson, Huber)):
+    if loss.for_labels:
         y = np.where(features[:, 0] > 0, 1.0, -1.0)
     for mu in (None, 0.0):
         fit = fit_ridge(features.copy(), y, np.full(40, 1 / 40), loss, mu)

@@ -20,6 +20,7 @@ from hikernel.bases.hermite import Hermite
 from hikernel.bases.kernel_pca import KernelPCA
 from hikernel.bases.lowrank import LowRankMap, LowRankWarning, pivoted_cholesky
 from hikernel.bases.orthonormal import OrthonormalPolynomial
+from hikernel.bases.periodic import Periodic
 from hikernel.bases.polynomial import Polynomial
 from hikernel.bases.rank import RankPolynomial
 from hikernel.bases.spline import Spline
@@ -39,6 +40,7 @@ __all__ = [
     "LowRankMap",
     "LowRankWarning",
     "OrthonormalPolynomial",
+    "Periodic",
     "Polynomial",
     "RankPolynomial",
     "Spline",

@@ -114,6 +114,10 @@ class FittedAsinhPolynomial(FittedBasis):
         """
         return self.polynomial.level_polynomial(level)
 
+    def slopes(self) -> FloatArray:
+        """Return those of the polynomials in t, which increases with x."""
+        return self.polynomial.slopes()
+
 
 def _bend(z: FloatArray, center: float, spread: float) -> FloatArray:
     """Return asinh((z - center) / spread), finite for every finite z."""

@@ -202,6 +202,18 @@ class FittedBasis(ABC):
         """
         return None
 
+    def slopes(self) -> FloatArray | None:
+        """Return S such that S beta >= 0 makes sum_j <beta_j, phi_j(x)> non-decreasing in x.
+
+        Returns
+        -------
+        ndarray of shape (k, columns) or None
+            beta holds the coefficients of all levels above 0, the blocks of the levels in their
+            order. The condition must be enough for every real x, the range outside the training
+            data included. It need not be necessary, but nearly. None if there is no such S.
+        """
+        return None
+
 
 @dataclass(frozen=True, eq=False)
 class FittedConstant(FittedBasis):
@@ -214,6 +226,10 @@ class FittedConstant(FittedBasis):
 
     def _levels(self, z: FloatArray) -> list[FloatArray]:
         return [np.ones((z.size, 1))]
+
+    def slopes(self) -> FloatArray:
+        """Return no rows: there is nothing to constrain."""
+        return np.empty((0, 0))
 
 
 def as_levels(terms: FloatArray) -> list[FloatArray]:

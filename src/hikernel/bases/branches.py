@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import linalg
 
 from hikernel.bases.basis import Basis, FittedBasis
 from hikernel.bases.column import Column, Standardizer
@@ -141,3 +142,14 @@ class FittedBranches(FittedBasis):
             return np.ones(1)
         branch, own = self.branch(level)
         return branch.level_polynomial(own) if branch is self.branches[0] else None
+
+    def slopes(self) -> FloatArray | None:
+        """Return those of all branches; None if one has none.
+
+        A continuous function and one that is constant between jumps: their sum does not decrease
+        if and only if neither does.
+        """
+        parts = [slopes for branch in self.branches if (slopes := branch.slopes()) is not None]
+        if len(parts) < len(self.branches):
+            return None
+        return np.asarray(linalg.block_diag(*parts))

@@ -26,6 +26,8 @@ ROUNDED_ZERO = 16.0 * float(np.finfo(np.float64).eps)
 LARGEST_LOSS = 1e6
 # "Twice is enough": after a second Gram-Schmidt pass, levels are orthogonal up to rounding.
 PASSES = 2
+# Number of equal parts of the range on which slopes are bounded from below.
+PARTS = 32
 
 
 @dataclass(frozen=True)
@@ -167,6 +169,18 @@ class FittedOrthonormalPolynomial(FittedBasis):
         roots = np.abs(np.linalg.eigvalsh(jacobi))
         sizes = np.vander(roots, level + 1, increasing=True) @ np.abs(levels[level])
         return np.asarray(levels[level]) if np.max(sizes) <= LARGEST_LOSS else None
+
+    def slopes(self) -> FloatArray:
+        """Return the differences of the control points on 32 parts of the range of the data.
+
+        If none is negative, the polynomial does not decrease on the range (``bases.bernstein``);
+        outside of it, it is constant.
+        """
+        from hikernel.bases.bernstein import control_points  # imported only when needed
+
+        edges = np.linspace(self.low, self.high, PARTS + 1)
+        points = control_points(self.projections.sum(axis=1), self.norms, edges)
+        return np.diff(points, axis=2).reshape(self.norms.size, -1).T
 
 
 def _remove(candidate: FloatArray, levels: FloatArray, coefficients: FloatArray) -> None:

@@ -128,6 +128,10 @@ class FittedRankPolynomial(FittedBasis):
         rounding = 16.0 * np.finfo(np.float64).eps * max(abs(low), abs(high))
         return np.array([constant if abs(constant) > rounding else 0.0, slope])
 
+    def slopes(self) -> FloatArray:
+        """Return the differences between knots: levels are linear there and constant beyond."""
+        return np.diff(self.heights, axis=0)
+
     @property
     def _linear(self) -> bool:
         """Whether the levels are linear functions of the clipped column."""

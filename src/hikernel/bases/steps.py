@@ -161,6 +161,10 @@ class FittedSteps(FittedBasis):
         columns = self.columns[:level]
         return replace(self, heights=self.heights[:, : int(np.sum(columns))], columns=columns)
 
+    def slopes(self) -> FloatArray:
+        """Return the jumps at the cuts."""
+        return np.diff(self.heights, axis=0)
+
     def _levels(self, z: FloatArray) -> list[FloatArray]:
         rows = self.heights[np.searchsorted(self.cuts, z, side="left")]
         ends = np.cumsum(self.columns)

@@ -48,6 +48,12 @@ def _report() -> click.Command:
     return report
 
 
+def _export() -> click.Command:
+    from hikernel.cli.export_command import export
+
+    return export
+
+
 def _reproduce() -> click.Command:
     from hikernel.experiments.command import reproduce
 
@@ -65,6 +71,7 @@ COMMANDS: dict[str, tuple[Callable[[], click.Command], str]] = {
     "predict": (_predict, "Predict the rows of a table."),
     "explain": (_explain, "Say what a model does, or why it predicts what it predicts."),
     "report": (_report, "Write a page on a model, to open in a browser."),
+    "export": (_export, "Write a model as Python, SQL or JSON."),
     "reproduce": (_reproduce, "Compute the tables and the figure of the paper again."),
     "demo": (_demo, "Fit a model on generated data with a known truth."),
 }

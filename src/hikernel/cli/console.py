@@ -33,6 +33,7 @@ _CHECKS = (
     "hikernel.checks",
     "hikernel.columns",
     "hikernel.estimators",
+    "hikernel.export",
     "hikernel.losses",
     "hikernel.bases",
     "hikernel.selection.folds",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hikernel.cli.column_roles import ColumnRoles
 from hikernel.cli.console import (
     BadInput,
     Console,
@@ -19,9 +20,15 @@ from hikernel.cli.console import (
 )
 from hikernel.cli.destination import check_destination, force_option, write_new
 from hikernel.cli.inspection import usable_columns
+from hikernel.cli.interaction_groups import column_of, interaction_groups, usable_groups
 from hikernel.cli.report_command import require_report
 from hikernel.cli.table_file import TableOptions, read_table_file, table_options
-from hikernel.cli.target_column import check_names, read_target, read_weights, rows_with_target
+from hikernel.cli.target_column import (
+    read_numbers,
+    read_target,
+    read_weights,
+    rows_with_target,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,10 +36,15 @@ if TYPE_CHECKING:
 __all__ = ["fit"]
 
 LOSSES = {
-    "regression": ["squared_error", "huber", "quantile", "epsilon_insensitive", "poisson"],
+    "regression": [
+        *("squared_error", "huber", "quantile", "epsilon_insensitive", "poisson", "gamma"),
+        "tweedie",
+    ],
     "classification": ["log_loss", "hinge", "squared_hinge"],
 }
 """Names of the losses by task."""
+LOG_LINK = ("poisson", "gamma", "tweedie")
+"""Losses that an exposure goes with."""
 BASES = [
     *("auto", "auto+steps", "polynomial", "orthonormal", "asinh", "rank", "hermite", "gaussian"),
     *("kernel_pca", "anova", "spline", "steps", "categorical"),
@@ -40,48 +52,6 @@ BASES = [
 _FOLDS = 5
 REFITS = ["auto", "none", "ridge", "sparse", "unpenalised", "variables"]
 # These lists are those of the library, which would take seconds to import for --help.
-
-
-@dataclass(frozen=True)
-class _Roles:
-    """Which column is what, as the user says."""
-
-    target: str
-    weight: str | None = None
-    drop: tuple[str, ...] = ()
-    categorical: tuple[str, ...] = ()
-    basis: str | dict[str, str] = "auto"
-    ordered: dict[str, list[Any] | None] = field(default_factory=dict)
-
-    def check(self, frame: pd.DataFrame) -> None:
-        """Raise BadInput for columns that are not there, or that are two things at once."""
-        weight = () if self.weight is None else (self.weight,)
-        named = {} if isinstance(self.basis, str) else self.basis
-        given = {
-            "--target": (self.target,),
-            "--weight": weight,
-            "--drop": self.drop,
-            "--categorical": self.categorical,
-            "--basis": tuple(named),
-            "--ordered": tuple(self.ordered),
-        }
-        for option, names in given.items():
-            check_names(frame, option, names)
-        alone: dict[str, str] = {}
-        for option in ("--target", "--weight", "--drop"):
-            for name in given[option]:
-                other = alone.setdefault(name, option)
-                if other != option:
-                    raise BadInput(f"{other} and {option} both name the column {name!r}.")
-        for option in ("--categorical", "--basis", "--ordered"):
-            for name in given[option]:
-                if name in alone:
-                    raise BadInput(f"{alone[name]} and {option} both name the column {name!r}.")
-
-    @property
-    def others(self) -> list[str]:
-        """The columns that the model does not take."""
-        return [self.target, *self.drop, *([] if self.weight is None else [self.weight])]
 
 
 @dataclass
@@ -95,6 +65,9 @@ class _Training:
     categorical: list[str] = field(default_factory=list)
     basis: str | dict[str, str] = "auto"
     ordered: dict[str, list[Any] | None] = field(default_factory=dict)
+    offsets: dict[str, Any] = field(default_factory=dict)
+    interactions: Any = None
+    monotone: dict[str, str | int] = field(default_factory=dict)
 
 
 @click.command(
@@ -116,6 +89,18 @@ class _Training:
 )
 @click.option("--max-order", type=click.IntRange(1), help="Most variables that may interact.")
 @click.option(
+    "--allow",
+    multiple=True,
+    metavar="COLUMN,COLUMN,..",
+    help="Columns that may interact, no others; * is any column.",
+)
+@click.option(
+    "--forbid",
+    multiple=True,
+    metavar="COLUMN,COLUMN,..",
+    help="Columns that may not interact; * is any column.",
+)
+@click.option(
     "--basis",
     multiple=True,
     metavar="[COLUMN=]NAME",
@@ -130,8 +115,16 @@ class _Training:
     metavar="COLUMN[=A,B,..]",
     help="Categories with an order, from the lowest to the highest; without a list, numbers.",
 )
+@click.option(
+    "--monotone",
+    multiple=True,
+    metavar="COLUMN=DIRECTION",
+    help="f only rises (increasing, 1) or only falls (decreasing, -1) in a column.",
+)
 @click.option("--drop", multiple=True, metavar="COLUMN", help="Leave out a column.")
 @click.option("--weight", metavar="COLUMN", help="Weights of the rows.")
+@click.option("--exposure", metavar="COLUMN", help="What means are proportional to, such as years.")
+@click.option("--offset", metavar="COLUMN", help="A number of every row that is added to f.")
 @click.option("--drop-missing-target", is_flag=True, help="Leave out rows without a target.")
 @click.option("--rule", type=click.Choice(["sparse", "best", "one_se"]), default="sparse")
 @click.option("--refit", type=click.Choice(REFITS), default="auto")
@@ -158,8 +151,13 @@ def fit(
     basis: tuple[str, ...],
     categorical: tuple[str, ...],
     ordered: tuple[str, ...],
+    allow: tuple[str, ...],
+    forbid: tuple[str, ...],
+    monotone: tuple[str, ...],
     drop: tuple[str, ...],
     weight: str | None,
+    exposure: str | None,
+    offset: str | None,
     drop_missing_target: bool,
     refit: str,
     seed: int,
@@ -183,9 +181,13 @@ def fit(
     console = Console(quiet)
     files = _check_files(out, report, force, data)
     implied = _check_loss(task, loss)
+    if exposure is not None and loss not in LOG_LINK:
+        raise BadInput(f"--exposure needs --loss {', '.join(LOG_LINK[:-1])} or {LOG_LINK[-1]}.")
+    groups = interaction_groups("--allow", allow), interaction_groups("--forbid", forbid)
     frame = read_table_file(data, reading, console)
-    orders = _read_orders(ordered, frame)
-    roles = _Roles(target, weight, drop, categorical, _read_basis(basis), orders)
+    orders, directions = _read_orders(ordered, frame), _read_directions(monotone)
+    columns = (target, weight, offset, exposure, drop, categorical)
+    roles = ColumnRoles(*columns, _read_basis(basis), orders, *groups, directions)
     training = _training(frame, roles, drop_missing_target, task, implied, console)
     settings |= {"refit": None if refit == "none" else refit, "random_state": seed}
     settings |= {} if loss is None else {"loss": loss}
@@ -268,9 +270,25 @@ def _read_orders(given: tuple[str, ...], frame: pd.DataFrame) -> dict[str, list[
     return orders
 
 
+def _read_directions(given: tuple[str, ...]) -> dict[str, str | int]:
+    """Return the direction of every column that --monotone names."""
+    directions: dict[str, str | int] = {}
+    words: dict[str, str | int] = {"1": 1, "+1": 1, "-1": -1}
+    words |= {word: word for word in ("increasing", "decreasing")}
+    for text in given:
+        column, _, direction = text.rpartition("=")
+        if not column or direction not in words:
+            raise BadInput(
+                f"--monotone {text} gives no direction; write COLUMN=increasing or "
+                "COLUMN=decreasing."
+            )
+        directions[column] = words[direction]
+    return directions
+
+
 def _training(
     frame: pd.DataFrame,
-    roles: _Roles,
+    roles: ColumnRoles,
     drop_missing: bool,
     task: str | None,
     implied: str | None,
@@ -297,7 +315,16 @@ def _training(
     categorical = [name for name in roles.categorical if name in X.columns]
     console.note(f"{len(X)} rows, {X.shape[1]} columns.")
     ordered = {name: order for name, order in roles.ordered.items() if name in X.columns}
-    return _Training(task, X, y, weights, categorical, basis, ordered)
+    offsets = {
+        what: read_numbers(frame[name], what, positive=what == "exposure")
+        for what, name in (("offset", roles.offset), ("exposure", roles.exposure))
+        if name is not None
+    }
+    interactions = usable_groups(roles.allow, roles.forbid, X.columns)
+    monotone = {name: sign for name, sign in roles.monotone.items() if column_of(name, X.columns)}
+    return _Training(
+        *(task, X, y, weights, categorical, basis, ordered, offsets, interactions, monotone)
+    )
 
 
 def _estimator(task: str) -> Any:
@@ -311,9 +338,12 @@ def _fitted(training: _Training, settings: dict[str, Any], console: Console) -> 
     columns: dict[str, Any] = {"basis": training.basis}
     columns["categorical"] = training.categorical or None
     columns["ordered"] = training.ordered or None
+    columns["interactions"] = training.interactions
+    columns["monotone"] = training.monotone or None
     model = _estimator(training.task)(**columns, **settings)
     with console.library_warnings(), sentences_of_library():
-        return model.fit(training.X, training.y, sample_weight=training.sample_weight)
+        weights = training.sample_weight
+        return model.fit(training.X, training.y, sample_weight=weights, **training.offsets)
 
 
 def _write(model: Any, files: dict[str, tuple[str, Path]], force: bool, console: Console) -> None:

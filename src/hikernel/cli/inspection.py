@@ -1,7 +1,8 @@
 """Columns of a table that cannot be used as they are, found before the fit, with what to do.
 
-Columns of one value and identifiers are left out. Dates, and numbers among which there is text, are
-refused together, in words that can be pasted into the command.
+Columns of one value and identifiers are left out, and text that is dates becomes dates. Dates that
+can be read in two ways, and numbers among which there is text, are refused together, in words that
+can be pasted into the command.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from hikernel.cli.console import BadInput, Console, listed
+from hikernel.cli.date_text import is_text, read_dates
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,6 +51,7 @@ def usable_columns(
     console : Console
         Says what is left out, and what looks odd.
     """
+    frame = read_dates(frame, categorical, console)
     idle, named, dates, remedies = [], [], [], []
     for name in frame.columns:
         column = frame[name]
@@ -56,9 +59,9 @@ def usable_columns(
             idle.append(name)
         elif name in given or name in categorical:
             continue
-        elif _is_date(column):
+        elif _is_ambiguous(column):
             dates.append(name)
-        elif not _is_text(column):
+        elif not is_text(column):
             _note_count(column, console)
         elif _odd_text(column):
             remedies.append(f"Column {name!r} {_odd_text(column)}.")
@@ -67,8 +70,8 @@ def usable_columns(
     if dates:
         drops = " ".join(f"--drop {shlex.quote(name)}" for name in dates)
         remedies.append(
-            f"Dates or times have no scale of their own, and are in {listed(dates)}: replace them "
-            f"by numbers that matter, or leave them out: {drops}"
+            "Dates with the day or the month first can be read in two ways, and are in "
+            f"{listed(dates)}: write them year first, as in 2011-03-04, or leave them out: {drops}"
         )
     if remedies:
         raise BadInput(" ".join(remedies))
@@ -95,7 +98,7 @@ def looks_like_numbers(column: pd.Series) -> str:
 def decimal_comma(column: pd.Series) -> str:
     """Return a text of a column that are all numbers with decimal commas; "" if they are not."""
     texts = column.dropna()
-    if texts.nunique() < 3 or not _is_text(column) or not _all_match(column, _COMMA):
+    if texts.nunique() < 3 or not is_text(column) or not _all_match(column, _COMMA):
         return ""
     return next((str(value) for value in texts if "," in value), "")
 
@@ -120,22 +123,9 @@ def _all_match(column: pd.Series, pattern: re.Pattern[str]) -> bool:
     return bool(sample.map(lambda value: bool(pattern.fullmatch(value.strip()))).all())
 
 
-def _is_text(column: pd.Series) -> bool:
-    """Return whether a column holds text and nothing else."""
-    from pandas.api import types
-
-    if not (types.is_object_dtype(column) or types.is_string_dtype(column)):
-        return False
-    return bool(column.dropna().map(lambda value: isinstance(value, str)).all())
-
-
-def _is_date(column: pd.Series) -> bool:
-    """Return whether a column holds dates or times, or text that looks like dates."""
-    from pandas.api import types
-
-    if types.is_datetime64_any_dtype(column) or types.is_timedelta64_dtype(column):
-        return True
-    return _is_text(column) and _all_match(column, _DATE)
+def _is_ambiguous(column: pd.Series) -> bool:
+    """Return whether a column holds text that looks like dates, which can be read in two ways."""
+    return is_text(column) and _all_match(column, _DATE)
 
 
 def _note_count(column: pd.Series, console: Console) -> None:

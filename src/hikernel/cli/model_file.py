@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from hikernel.cli.console import BadInput, Console, listed
+from hikernel.cli.date_text import as_dates, is_text
 from hikernel.cli.table_file import TableOptions, read_table_file
+from hikernel.cli.target_column import read_numbers
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["open_model", "read_rows", "rows_of_model"]
+__all__ = ["offsets_of_rows", "open_model", "read_rows", "rows_of_model"]
 
 
 def open_model(path: str) -> Any:
@@ -35,7 +37,7 @@ def read_rows(path: str, model: Any, options: TableOptions, console: Console) ->
     table = model.columns_
     text = [
         name
-        for name, categories in zip(table.names, table.categories, strict=True)
+        for name, categories in zip(table.input_names, table.categories, strict=False)
         if categories and any(isinstance(value, str) for value in categories)
     ]
     return read_table_file(path, options, console, text)
@@ -62,7 +64,7 @@ def rows_of_model(
     DataFrame, or ndarray for a model that was fitted without names of columns
     """
     named = model.columns_.feature_names_in is not None
-    names = list(model.columns_.names[: model.n_features_in_])
+    names = list(model.columns_.input_names)
     missing = [name for name in names if name not in frame.columns]
     if missing and not named and frame.shape[1] == len(names):
         console.note("The model has no names of columns; the columns are taken in their order.")
@@ -75,4 +77,23 @@ def rows_of_model(
     extra = [name for name in frame.columns if name not in names and name not in keep]
     if extra:
         console.note(f"Not used by the model: {listed(extra)}.")
-    return frame[names] if named else frame[names].to_numpy()
+    frame = frame[names]
+    for date in model.columns_.dates:
+        if date.kind == "date" and is_text(frame[date.name]):
+            frame = frame.assign(**{date.name: as_dates(frame[date.name], date.zone)})
+    return frame if named else frame.to_numpy()
+
+
+def offsets_of_rows(frame: pd.DataFrame, model: Any, console: Console) -> dict[str, pd.Series]:
+    """Return the columns of a table that were offset and exposure in the fit, as arguments.
+
+    Where there is no such column, predictions are for none, which is said.
+    """
+    out = {}
+    for what, none in (("offset", "0"), ("exposure", "1")):
+        name = getattr(model._record, what)
+        if name in frame.columns:
+            out[what] = read_numbers(frame[name], what, positive=what == "exposure")
+        elif name is not None:
+            console.note(f"The table has no column {name!r}: predictions are for {what} {none}.")
+    return out

@@ -13,7 +13,7 @@ from hikernel.cli.inspection import decimal_comma, looks_like_numbers
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["check_names", "read_target", "read_weights", "rows_with_target"]
+__all__ = ["check_names", "read_numbers", "read_target", "read_weights", "rows_with_target"]
 
 _MOST_LABELS = 10
 _ROWS_PER_LABEL = 5
@@ -138,6 +138,24 @@ def read_weights(column: pd.Series) -> Any:
             f"{column.iloc[wrong[0]]!r} in row {wrong[0] + 1} below the header."
         )
     return weights
+
+
+def read_numbers(column: pd.Series, what: str, *, positive: bool = False) -> pd.Series:
+    """Return a column of finite numbers, such as an offset; raise BadInput if it is none."""
+    import numpy as np
+    import pandas as pd
+
+    numbers = pd.to_numeric(column, errors="coerce").astype(float)
+    values = numbers.to_numpy()
+    wrong = ~np.isfinite(values) | (positive & (values <= 0.0))
+    if wrong.any():
+        row = int(wrong.argmax())
+        kind = "a positive number" if positive else "a finite number"
+        raise BadInput(
+            f"The {what} of every row is {kind}, and column {str(column.name)!r} has "
+            f"{_plain(column.iloc[row])!r} in row {row + 1} below the header."
+        )
+    return numbers
 
 
 def _guess(values: pd.Series, n_distinct: int, boolean: bool, numeric: bool) -> tuple[str, str]:

@@ -2,11 +2,12 @@
 
 ``reading`` extracts the columns of frames and arrays, ``kinds`` distinguishes numbers from
 categories and encodes both, ``table`` stores the encoding for new tables, ``choices`` selects a
-basis for every column, and ``column_grid`` builds the graph.
+basis for every column, ``column_grid`` builds the graph, and ``column_design`` is the result.
 """
 
 from hikernel.columns.choices import BasisChoice, choose_bases
-from hikernel.columns.column_grid import ColumnDesign, ColumnGrid
+from hikernel.columns.column_design import ColumnDesign
+from hikernel.columns.column_grid import ColumnGrid
 from hikernel.columns.table import ColumnTable, TableRows
 
 __all__ = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from hikernel.bases import (
     Categorical,
     FittedBasis,
     OrthonormalPolynomial,
+    Periodic,
     RankPolynomial,
     Steps,
     make_basis,
@@ -37,6 +38,7 @@ __all__ = [
     "BasisChoice",
     "bases_frame",
     "choose_bases",
+    "column_chooser",
     "warn_of_lost_columns",
 ]
 
@@ -136,11 +138,34 @@ def choose_bases(
     for m in range(len(table.names)):
         n_rows = int(np.count_nonzero((weights > 0.0) & ~np.isnan(X[:, m])))
         choice = given.get(m) or _of_kind(m, table, n_rows) or same
+        if m not in given and table.dates:
+            choice = _of_part(m, table, X[:, m], degree, steps=choice == WITH_STEPS) or choice
         if isinstance(choice, str):
-            choice = _of_distribution(X[:, m], weights, degree, steps=choice == WITH_STEPS)
+            column = Column.from_rows(X[:, m], weights)
+            choice = _of_distribution(column, degree, steps=choice == WITH_STEPS)
         chosen.append(choice)
     _log_choices(table, chosen)
     return chosen
+
+
+def column_chooser(
+    spec: Any, degree: int, table: ColumnTable
+) -> tuple[Callable[[int, Column], BasisChoice], set[int]]:
+    """Return a function that chooses as ``choose_bases`` does, for tables without categories.
+
+    It takes the position of a column and its distribution. The positions that matter, those of
+    columns that the user named, are returned too.
+    """
+    given = _given(spec, degree, table, None) if isinstance(spec, Mapping) else {}
+    same = AUTO if isinstance(spec, Mapping) else _as_given(spec, degree)
+
+    def choose(m: int, column: Column) -> BasisChoice:
+        choice = given.get(m) or _of_kind(m, table, 0) or same
+        if isinstance(choice, BasisChoice):
+            return choice
+        return _of_distribution(column, degree, steps=choice == WITH_STEPS)
+
+    return choose, set(given)
 
 
 def _as_given(spec: Any, degree: int) -> BasisChoice | str:
@@ -153,14 +178,11 @@ def _as_given(spec: Any, degree: int) -> BasisChoice | str:
     return BasisChoice(make_basis(spec, degree), "given by basis=", isinstance(spec, Basis))
 
 
-def _of_distribution(
-    x: FloatArray, weights: FloatArray, degree: int, *, steps: bool
-) -> BasisChoice:
+def _of_distribution(column: Column, degree: int, *, steps: bool) -> BasisChoice:
     """Return the choice of "auto" for a column of numbers, from its distribution.
 
     With ``steps``, a branch of steps is beside the smooth functions.
     """
-    column = Column.from_rows(x, weights)
     if column.values.size <= 2:
         return BasisChoice(_ONE_LEVEL, "number with two values: one bounded level", True)
     smooth = _smooth(column, degree)
@@ -196,7 +218,7 @@ def _moments(fitted: FittedBasis, column: Column) -> tuple[float, float]:
 
 def _of_kind(m: int, table: ColumnTable, n_rows: int) -> BasisChoice | None:
     """Return the choice for column m of the matrix, or None if it is a column of numbers."""
-    if m >= table.n_features_in:
+    if m >= table.n_values:
         return BasisChoice(_ONE_LEVEL, "marks missing values: one bounded level", True)
     if table.kinds[m] == "boolean":
         return BasisChoice(_ONE_LEVEL, "0/1: one bounded level", True)
@@ -215,6 +237,31 @@ def _of_kind(m: int, table: ColumnTable, n_rows: int) -> BasisChoice | None:
     return BasisChoice(basis, f"{what}: {how}")
 
 
+def _of_part(
+    m: int, table: ColumnTable, x: FloatArray, degree: int, *, steps: bool
+) -> BasisChoice | None:
+    """Return the choice for a part of a date that has one of its own, or None.
+
+    The year beside the days since the start is there for what changes with the calendar: as smooth
+    functions the two would be copies of each other. A part that comes back after a period has
+    waves, if its values lie all around the circle.
+    """
+    found = table.part(m)
+    if found is None or table.categories[m] is not None:
+        return None
+    from hikernel.columns.dates import CYCLES, goes_around
+
+    date, part = found
+    if part == "year" and m != date.column and np.unique(x[~np.isnan(x)]).size > 2:
+        return BasisChoice(Steps(degree), "year beside the days: jumps at New Year")
+    if part not in CYCLES or not goes_around(x, CYCLES[part]):
+        return None
+    waves, why = Periodic(CYCLES[part], degree), f"{part}: waves, which come back"
+    if not steps:
+        return BasisChoice(waves, why)
+    return BasisChoice(Branches((waves, Steps(degree))), f"{why}, and steps at quantiles", True)
+
+
 def _given(
     spec: Mapping[Any, Any], degree: int, table: ColumnTable, labels: Sequence[Any] | None
 ) -> dict[int, BasisChoice | str]:
@@ -222,6 +269,8 @@ def _given(
     given: dict[int, BasisChoice | str] = {}
     for key, value in spec.items():
         m = column_position(key, table.names, labels, table.n_features_in)
+        if m is None and key in table.input_names:  # a date, of which the first part is meant
+            m = table.input_names.index(key)
         if m is None:
             raise ValueError(
                 f"basis names the column {key!r}, which X does not have; its columns are "
@@ -230,7 +279,7 @@ def _given(
         choice = _as_given(value, degree)
         if isinstance(choice, str):
             given.pop(m, None)
-            if table.categories[m] is None and m < table.n_features_in:
+            if table.categories[m] is None and m < table.n_values:
                 given[m] = choice
         else:
             given[m] = choice
@@ -255,14 +304,14 @@ def _check_categories(m: int, table: ColumnTable, basis: Basis) -> None:
     )
 
 
-def warn_of_lost_columns(
-    matrix: FloatArray, bases: Sequence[FittedBasis], table: ColumnTable
-) -> None:
+def warn_of_lost_columns(matrix: Any, bases: Sequence[FittedBasis], table: ColumnTable) -> None:
     """Warn of columns that vary but count as constant: rounding errors, and identifiers."""
     for m, basis in enumerate(bases):
+        if basis.max_level > 0:
+            continue
         values = matrix[:, m]
         values = values[~np.isnan(values)]
-        if basis.max_level == 0 and values.size and values.max() > values.min():
+        if values.size and values.max() > values.min():
             known = table.categories[m]
             why = (
                 "varies by less than the rounding error of its size and is taken for a constant; "

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
+from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Complex, Integral, Real
 from typing import Any, Literal
@@ -20,11 +21,15 @@ from hikernel.engines.protocol import FloatArray
 
 __all__ = [
     "UNSEEN",
+    "WEEKDAYS",
     "Category",
+    "DateColumn",
     "Kind",
+    "Part",
     "check_finite",
     "find_categories",
     "find_kind",
+    "holds_dates",
     "order_categories",
     "to_booleans",
     "to_codes",
@@ -33,7 +38,9 @@ __all__ = [
 
 Kind = Literal["number", "boolean", "category"]
 Category = str | bool | int | float
+Part = Literal["days", "year", "day of year", "weekday", "hour", "length"]
 
+WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 UNSEEN = -1.0
 """Code of a category that was not seen in ``fit``."""
 
@@ -44,6 +51,36 @@ _DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.ti
 _EXACT = 2.0**53
 
 
+@dataclass(frozen=True)
+class DateColumn:
+    """A column of dates or durations, found in ``fit``: plain data.
+
+    Attributes
+    ----------
+    column : int
+        Position in the table. The first part has this position in the matrix; the others follow
+        after the columns of the table.
+    name : str
+        Name of the column in the table.
+    kind : {"date", "duration"}
+        What the column holds.
+    parts : tuple of str
+        Its parts, at least one.
+    start, end : float
+        s, the day of the first date, and the last date, in days since 1970-01-01.
+    zone : str or None
+        The time zone whose clock counts; None for times without a zone.
+    """
+
+    column: int
+    name: str
+    kind: Literal["date", "duration"]
+    parts: tuple[Part, ...]
+    start: float = 0.0
+    end: float = 0.0
+    zone: str | None = None
+
+
 def find_kind(column: RawColumn) -> Kind:
     """Return the kind of a column, from its dtype, or from its values if it holds objects.
 
@@ -52,7 +89,7 @@ def find_kind(column: RawColumn) -> Kind:
     Raises
     ------
     ValueError
-        For dates, complex numbers, and text mixed with anything else.
+        For times of day, periods, complex numbers, and text mixed with anything else.
     TypeError
         For objects that are neither text nor numbers.
     """
@@ -70,6 +107,11 @@ def find_kind(column: RawColumn) -> Kind:
     if not sorts or sorts == {"text"}:
         return "category"
     return "boolean" if sorts == {"boolean"} else "number"
+
+
+def holds_dates(column: RawColumn) -> bool:
+    """Return whether a column holds dates, times or durations, alone or among other values."""
+    return not column.declared_category and "date" in _value_types(column)
 
 
 def order_categories(column: RawColumn, order: Sequence[Any] | None) -> tuple[Category, ...]:
@@ -91,7 +133,8 @@ def order_categories(column: RawColumn, order: Sequence[Any] | None) -> tuple[Ca
     found = find_categories(column)
     if order is None:
         order = column.order
-    if order is None and any(isinstance(value, str) for value in found):
+    dated = set(_value_types(column)) == {"date"}  # whose text is in the order of time
+    if order is None and not dated and any(isinstance(value, str) for value in found):
         raise ValueError(
             f"ordered names the column {column.name!r}, whose text ({_listed(found)}) has no order "
             f"of its own; pass the order, ordered={{{column.name!r}: [{found[0]!r}, ...]}}."
@@ -217,19 +260,44 @@ def _factorize(column: RawColumn) -> tuple[NDArray[np.intp], list[Category]]:
         )
     except TypeError as error:
         raise TypeError(_not_a_value(column, f"something that is no category ({error})")) from None
-    return np.asarray(positions, dtype=np.intp), [_as_category(value) for value in distinct]
+    zoned = column.zone is not None
+    return np.asarray(positions, dtype=np.intp), [_as_category(value, zoned) for value in distinct]
 
 
-def _as_category(value: Any) -> Category:
-    """Return a value as a plain Python scalar."""
+def _as_category(value: Any, zoned: bool = False) -> Category:
+    """Return a value as a plain Python scalar; ``zoned`` tells that a time is one in UTC."""
     if isinstance(value, (bool, np.bool_)):
         return bool(value)
+    if isinstance(value, (datetime.date, np.datetime64)):
+        return _date_category(value, zoned)
+    if isinstance(value, (datetime.timedelta, np.timedelta64)):
+        value = np.timedelta64(value) / np.timedelta64(1, "D")
     if isinstance(value, Integral):
         return int(value)
     if isinstance(value, (Real, Decimal)):
         number = float(value)
         return int(number) if number.is_integer() and abs(number) < _EXACT else number
     return str(value)
+
+
+def _date_category(value: Any, zoned: bool) -> str:
+    """Return a date or time as text that is the same in every unit and type.
+
+    >>> _date_category(np.datetime64("2021-03-04T00:00", "ns"), False)
+    '2021-03-04'
+    >>> _date_category(datetime.datetime(2021, 3, 4, 17, 30), True)
+    '2021-03-04 17:30:00+00:00'
+    """
+    if isinstance(value, np.datetime64):
+        plain = value.astype("datetime64[us]").item()
+        if not isinstance(plain, datetime.datetime):  # before the year 1 or after 9999
+            return str(value)
+        value = plain
+    if zoned and isinstance(value, datetime.datetime) and value.tzinfo is None:
+        value = value.replace(tzinfo=datetime.UTC)
+    if isinstance(value, datetime.datetime) and value.tzinfo is not None:
+        return str(value.astimezone(datetime.UTC))
+    return str(value).removesuffix(" 00:00:00")
 
 
 def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
@@ -274,8 +342,9 @@ def _refuse_impossible(column: RawColumn, sorts: set[_ValueType]) -> None:
         raise ValueError(f"Complex data not supported: column {column.name!r} is complex.")
     if "date" in sorts:
         raise ValueError(
-            f"Column {column.name!r} holds dates or times, which have no scale of their own; "
-            "replace it by numbers that matter (days since a start, month, hour), or name it in "
+            f"Column {column.name!r} holds dates or times (such as {_example(column, 'date')!r}) "
+            "where numbers are needed; replace them by numbers that matter (the hour for a time of "
+            "day), or by dates (dt.to_timestamp() of pandas for a period), or name the column in "
             "categorical to treat each distinct value as a category."
         )
     if "other" in sorts:

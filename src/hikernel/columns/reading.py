@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 __all__ = [
     "RawColumn",
     "RawTable",
+    "check_names",
     "column_position",
+    "holds_sparse",
     "known_columns",
     "read_table",
     "unused_name",
@@ -44,6 +46,8 @@ class RawColumn:
         All categories in the order in which the dtype declares them, if that may mean something.
     ordered : bool
         Whether the dtype says that it does.
+    zone : str or None
+        Time zone of a dtype of times; the values are then in UTC.
     """
 
     name: str
@@ -51,6 +55,7 @@ class RawColumn:
     declared_category: bool = False
     order: tuple[Any, ...] | None = None
     ordered: bool = False
+    zone: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,14 +114,27 @@ def read_table(X: Any) -> RawTable:
     return _read_array(_as_array(X))
 
 
+def holds_sparse(X: Any) -> bool:
+    """Return whether X is a SciPy sparse matrix or array, or a pandas frame that leaves out zeros.
+
+    Frames of sparse columns that leave out another value, such as NaN, are read like others.
+    """
+    # If X is one of them, its module is already imported, so there is no need to import it.
+    sparse, pd = sys.modules.get("scipy.sparse"), sys.modules.get("pandas")
+    if sparse is not None and sparse.issparse(X):
+        return True
+    if pd is None or not isinstance(X, pd.DataFrame) or X.shape[1] == 0:
+        return False
+    return all(isinstance(dtype, pd.SparseDtype) and dtype.fill_value == 0 for dtype in X.dtypes)
+
+
 def _refuse_sparse(X: Any) -> None:
-    # If X is a sparse matrix, its module is already imported, so there is no need to import it.
     sparse = sys.modules.get("scipy.sparse")
     if sparse is not None and sparse.issparse(X):
         raise TypeError(
-            "X is a sparse matrix, and sparse input is not supported: every column is standardised "
-            "and multiplied with others, which fills it. Pass X.toarray() if it fits into memory "
-            "(8 bytes an entry), or keep fewer columns."
+            "X is a sparse matrix where a dense table is needed: only models that were fitted to a "
+            "sparse X read one. Pass X.toarray() if it fits into memory (8 bytes an entry), keep "
+            "fewer columns, or fit to a sparse X."
         )
 
 
@@ -209,7 +227,10 @@ def _read_series(name: str, series: Any) -> RawColumn:
         return RawColumn(name, values, True, order, ordered)
     if isinstance(dtype, (nw.Decimal, nw.Int128, nw.UInt128)):
         series = series.cast(nw.Float64)
-    return RawColumn(name, series.to_numpy(), declared, order, ordered)
+    zone = getattr(dtype, "time_zone", None)
+    if zone is not None:
+        series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    return RawColumn(name, series.to_numpy(), declared, order, ordered, zone)
 
 
 def _declared_order(series: Any) -> tuple[tuple[Any, ...] | None, bool]:
@@ -312,3 +333,22 @@ def known_columns(names: Sequence[str], labels: Sequence[Any] | None, n_position
 
 def _are_integers(labels: Sequence[Any]) -> bool:
     return any(isinstance(label, (int, np.integer)) for label in labels)
+
+
+def check_names(expected: tuple[str, ...], given: tuple[str, ...]) -> None:
+    """Raise unless the names are the same in the same order, with scikit-learn's message."""
+    if given == expected:
+        return
+    lines = ["The feature names should match those that were passed during fit."]
+    for title, left, right in (
+        ("Feature names unseen at fit time:", given, expected),
+        ("Feature names seen at fit time, yet now missing:", expected, given),
+    ):
+        rest = set(right)
+        lost = [name for name in left if name not in rest]
+        if lost:
+            lines += [title, *(f"- {name}" for name in lost[:5])]
+            lines += ["- ..."] if len(lost) > 5 else []
+    if len(lines) == 1:
+        lines.append("Feature names must be in the same order as they were in fit.")
+    raise ValueError("\n".join(lines) + "\n")

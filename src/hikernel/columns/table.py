@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,11 +11,15 @@ from numpy.typing import NDArray
 
 from hikernel.columns.kinds import (
     UNSEEN,
+    WEEKDAYS,
     Category,
+    DateColumn,
     Kind,
+    Part,
     check_finite,
     find_categories,
     find_kind,
+    holds_dates,
     order_categories,
     to_booleans,
     to_codes,
@@ -24,8 +28,7 @@ from hikernel.columns.kinds import (
 from hikernel.columns.reading import (
     RawColumn,
     RawTable,
-    column_position,
-    known_columns,
+    check_names,
     read_table,
     unused_name,
 )
@@ -34,14 +37,18 @@ from hikernel.graphs import RowSet
 
 __all__ = ["ColumnTable", "TableRows"]
 
+_MANY = 32
+"""Number of categories above which text that looks like dates is probably meant as dates."""
+
 
 @dataclass(frozen=True)
 class ColumnTable:
     """The encoding of a table, found in ``fit``: plain data that can be saved without pickle.
 
-    The matrix has the columns of the table in their order. After them comes one column of zeros
-    and ones, "<name> is missing", for every column with some, but not all, values missing in
-    ``fit``:
+    The matrix has the columns of the table in their order, a column of dates as its first part.
+    After them come the other parts of dates (see :mod:`hikernel.columns.dates`), and then one
+    column of zeros and ones, "<name> is missing", for every column with some, but not all, values
+    missing in ``fit``:
 
     ========  ==============================================================================
     kind      in the matrix
@@ -78,6 +85,8 @@ class ColumnTable:
         Positions of the columns whose categories have an order; they are listed in that order.
     labelled : bool
         Whether ``names`` are those of a frame whose column names are not strings.
+    dates : tuple of DateColumn
+        The columns of dates and durations with their parts.
 
     Examples
     --------
@@ -100,6 +109,36 @@ class ColumnTable:
     indicators: tuple[int, ...]
     ordered: tuple[int, ...] = ()
     labelled: bool = False
+    dates: tuple[DateColumn, ...] = ()
+
+    @property
+    def input_names(self) -> tuple[str, ...]:
+        """Names of the columns of the table, without words about parts of dates."""
+        own = {date.column: date.name for date in self.dates}
+        return tuple(own.get(m, name) for m, name in enumerate(self.names[: self.n_features_in]))
+
+    @property
+    def n_values(self) -> int:
+        """Number of columns of the matrix before the indicators."""
+        return len(self.names) - len(self.indicators)
+
+    def input_of(self, m: int) -> int:
+        """Return the column of the table from which a column of the matrix is made."""
+        if m >= self.n_values:
+            return self.indicators[m - self.n_values]
+        found = self.part(m)
+        return m if found is None else found[0].column
+
+    def part(self, m: int) -> tuple[DateColumn, Part] | None:
+        """Return the date and the part of it that column m of the matrix holds, or None."""
+        place = self.n_features_in
+        for date in self.dates:
+            if m == date.column:
+                return date, date.parts[0]
+            if place <= m < place + len(date.parts) - 1:
+                return date, date.parts[1 + m - place]
+            place += len(date.parts) - 1
+        return None
 
     @classmethod
     def fit_transform(
@@ -115,8 +154,8 @@ class ColumnTable:
             text and of category types are categories. A ``RawTable`` from ``read_table`` is also
             accepted, here and in ``transform``.
         categorical : iterable of str or int, or mask of p booleans, optional
-            Names or positions of further columns to treat as categories. Where the names of the
-            columns are integers, an integer is a name.
+            Names or positions of further columns to treat as categories, or names of parts of
+            dates. Where the names of the columns are integers, an integer is a name.
         ordered : mapping or iterable of columns, optional
             Columns whose categories have an order, and that order; without one, that of numbers.
             Ordered dtypes need not be named.
@@ -131,33 +170,53 @@ class ColumnTable:
         TypeError
             For a sparse matrix, a lazy frame, and objects that are neither text nor numbers.
         ValueError
-            For dates, infinity, text mixed with numbers, no rows or columns, a repeated column
-            name, or a column in ``categorical`` that X does not have.
+            For infinity, text or dates mixed with other values, no rows or columns, a repeated
+            column name, or a column in ``categorical`` that X does not have.
         """
         raw = X if isinstance(X, RawTable) else read_table(X)
-        names = [column.name for column in raw.columns]
+        inputs = [column.name for column in raw.columns]
         orders: dict[int, Any] = {m: None for m, c in enumerate(raw.columns) if c.ordered}
-        orders |= _check_ordered(ordered, names, raw)
-        chosen = _check_categorical(categorical, names, raw) | orders.keys()
+        chosen = set(orders)
+        others: list[str] = []
+        if categorical is not None or ordered is not None:
+            from hikernel.columns.named_columns import named_columns, named_parts
+
+            named, given, others = named_columns(categorical, ordered, raw)
+            chosen |= named
+            orders |= given
+        dates, columns = _find_dates(raw, chosen)
+        names = [column.name for column in columns]
+        if others:
+            chosen |= named_parts(others, names, raw)
         kinds: list[Kind] = []
         categories: list[tuple[Category, ...] | None] = []
-        for m, column in enumerate(raw.columns):
+        for m, column in enumerate(columns):
             kinds.append("category" if m in chosen else find_kind(column))
             found = None
             if kinds[m] == "category":
                 known = m in orders
                 found = order_categories(column, orders[m]) if known else find_categories(column)
+                if column.order is WEEKDAYS:  # a part of a date, not a column that looks like one
+                    found = WEEKDAYS
+                elif m not in chosen and len(found) > _MANY:
+                    _warn_of_dates(column.name, found)
             categories.append(found)
-        in_order = tuple(sorted(orders))
         table = cls(
-            tuple(names), tuple(kinds), tuple(categories), len(names), raw.names, (), in_order
+            tuple(names),
+            tuple(kinds),
+            tuple(categories),
+            len(inputs),
+            raw.names,
+            (),
+            tuple(sorted(orders)),
+            raw.labels is not None,
+            dates,
         )
-        table = replace(table, labelled=raw.labels is not None)
-        matrix = table._matrix(raw)
-        missing = np.isnan(matrix).sum(axis=0)
+        matrix = table._encoded(columns, raw)
+        missing = np.isnan(matrix[:, : len(inputs)]).sum(axis=0)
         indicators = tuple(int(m) for m in np.flatnonzero((missing > 0) & (missing < raw.n_rows)))
         for m in indicators:
-            names.append(unused_name(f"{names[m]} is missing", names))
+            names.append(unused_name(f"{inputs[m]} is missing", names))
             kinds.append("boolean")
             categories.append(None)
         table = replace(
@@ -191,7 +250,12 @@ class ColumnTable:
         """
         raw = X if isinstance(X, RawTable) else read_table(X)
         self._check_columns(raw)
-        return self._with_indicators(self._matrix(raw))
+        columns = raw.columns
+        if self.dates:
+            from hikernel.columns.dates import part_columns
+
+            columns = part_columns(columns, self.dates, self.names)
+        return self._with_indicators(self._encoded(columns, raw))
 
     def _with_indicators(self, matrix: FloatArray) -> FloatArray:
         """Return the matrix with the indicators of missing values appended."""
@@ -200,19 +264,21 @@ class ColumnTable:
         missing = np.isnan(matrix[:, self.indicators])
         return np.concatenate([matrix, missing], axis=1, dtype=np.float64)
 
-    def _matrix(self, raw: RawTable) -> FloatArray:
-        """Return the columns of the table as floats, shape (n, n_features_in)."""
-        names, kinds = self.names[: self.n_features_in], self.kinds[: self.n_features_in]
-        if raw.block is not None and all(kind == "number" for kind in kinds):
+    def _encoded(self, columns: Sequence[RawColumn], raw: RawTable) -> FloatArray:
+        """Return columns as floats, shape (n, n_values): those of a table with dates in parts."""
+        kinds = self.kinds[: self.n_values]
+        if raw.block is not None and all(kind == "number" for kind in kinds) and not self.dates:
             with np.errstate(over="ignore"):
                 block = np.asarray(raw.block, dtype=np.float64)
-            check_finite(names, block)
+            check_finite(self.names, block)
             return block
         # Fortran order, since columns are used one at a time from here on.
-        matrix = np.empty((raw.n_rows, self.n_features_in), order="F")
-        for m, column in enumerate(raw.columns):
+        matrix = np.empty((raw.n_rows, self.n_values), order="F")
+        for m, column in enumerate(columns):
             # Error messages use the column names of fit, since an array has none.
-            matrix[:, m] = self._encode(m, RawColumn(names[m], column.values))
+            matrix[:, m] = self._encode(
+                m, RawColumn(self.names[m], column.values, zone=column.zone)
+            )
         return matrix
 
     def _encode(self, m: int, column: RawColumn) -> FloatArray:
@@ -224,10 +290,10 @@ class ColumnTable:
 
     def _check_columns(self, raw: RawTable) -> None:
         if self.feature_names_in is not None and raw.names is not None:
-            _check_names(self.feature_names_in, raw.names)
+            check_names(self.feature_names_in, raw.names)
         if self.labelled and raw.labels is not None:
             given = tuple(column.name for column in raw.columns)
-            _check_names(self.names[: self.n_features_in], given)
+            check_names(self.input_names, given)
         if len(raw.columns) != self.n_features_in:
             raise ValueError(
                 f"X has {len(raw.columns)} features, but {type(self).__name__} is expecting "
@@ -293,80 +359,23 @@ class TableRows(RowSet):
         return out
 
 
-def _check_categorical(
-    categorical: Iterable[str | int] | None, names: list[str], raw: RawTable
-) -> set[int]:
-    """Return the positions of the columns that the user named as categories."""
-    if categorical is None:
-        return set()
-    if isinstance(categorical, (str, bytes)) or not isinstance(categorical, Iterable):
-        raise ValueError(
-            f"categorical must be a list of column names or positions, got {categorical!r}."
-        )
-    keys = list(categorical)
-    if any(isinstance(key, (bool, np.bool_)) for key in keys):
-        return _read_mask(keys, len(names))
-    return {_position("categorical", key, names, raw) for key in keys}
+def _find_dates(
+    raw: RawTable, categories: Collection[int]
+) -> tuple[tuple[DateColumn, ...], Sequence[RawColumn]]:
+    """Return the columns of dates that are no categories, and all columns with their parts."""
+    if raw.block is not None:
+        return (), raw.columns
+    positions = [m for m, c in enumerate(raw.columns) if m not in categories and holds_dates(c)]
+    if not positions:
+        return (), raw.columns
+    from hikernel.columns.dates import find_dates, part_columns
+
+    dates = find_dates(raw.columns, positions)
+    return dates, part_columns(raw.columns, dates)
 
 
-def _check_ordered(ordered: Any, names: list[str], raw: RawTable) -> dict[int, Any]:
-    """Return the order of the columns that the user named as ordered; None where none is given."""
-    if ordered is None:
-        return {}
-    if isinstance(ordered, (str, bytes)) or not isinstance(ordered, Iterable):
-        raise ValueError(
-            "ordered must be a mapping from columns to their categories in order, or a list of "
-            f"columns, got {ordered!r}."
-        )
-    items = dict(ordered) if isinstance(ordered, Mapping) else dict.fromkeys(ordered)
-    for key, order in items.items():
-        if isinstance(order, str) or not isinstance(order, Iterable | None):
-            raise ValueError(
-                f"ordered[{key!r}] must list its categories in their order, got {order!r}."
-            )
-    return {
-        _position("ordered", key, names, raw): None if order is None else list(order)
-        for key, order in items.items()
-    }
+def _warn_of_dates(name: str, found: tuple[Category, ...]) -> None:
+    """Warn if many categories are text that looks like dates."""
+    from hikernel.columns.dates import warn_of_text
 
-
-def _position(what: str, key: Any, names: list[str], raw: RawTable) -> int:
-    """Return the position of a column that a parameter names; raise if there is none."""
-    position = column_position(key, names, raw.labels, len(names))
-    if position is None:
-        unnamed = raw.names is None and raw.labels is None
-        raise ValueError(
-            f"{what} names the column {key!r}, which X does not have; its columns are "
-            f"{known_columns(names, raw.labels, len(names))}"
-            f"{'; X has no column names of its own' if unnamed else ''}."
-        )
-    return position
-
-
-def _read_mask(keys: list[Any], n_columns: int) -> set[int]:
-    """Return the positions at which a mask of the columns is true."""
-    if len(keys) != n_columns or not all(isinstance(key, (bool, np.bool_)) for key in keys):
-        raise ValueError(
-            f"categorical holds True or False and {len(keys)} entries; pass the names or the "
-            f"positions of the columns, or a mask of {n_columns} booleans, one for each column."
-        )
-    return {m for m, key in enumerate(keys) if key}
-
-
-def _check_names(expected: tuple[str, ...], given: tuple[str, ...]) -> None:
-    """Raise unless the names are the same in the same order, with scikit-learn's message."""
-    if given == expected:
-        return
-    lines = ["The feature names should match those that were passed during fit."]
-    for title, left, right in (
-        ("Feature names unseen at fit time:", given, expected),
-        ("Feature names seen at fit time, yet now missing:", expected, given),
-    ):
-        rest = set(right)
-        lost = [name for name in left if name not in rest]
-        if lost:
-            lines += [title, *(f"- {name}" for name in lost[:5])]
-            lines += ["- ..."] if len(lost) > 5 else []
-    if len(lines) == 1:
-        lines.append("Feature names must be in the same order as they were in fit.")
-    raise ValueError("\n".join(lines) + "\n")
+    warn_of_text(name, found)

@@ -40,7 +40,7 @@ from hikernel.bases import FittedBasis
 from hikernel.engines.machine import one_blas_thread
 from hikernel.engines.protocol import FloatArray
 
-__all__ = ["LevelSizes", "level_weights"]
+__all__ = ["LevelSizes", "level_size", "level_weights"]
 
 _PAPER_BASE = 2.0
 """Base of bases without a constant level 0, as in Bach (2008)."""
@@ -121,7 +121,7 @@ class LevelSizes:
         self._parents = [basis.parents for basis in bases]
         self._exponents = [np.array(basis.exponents) for basis in bases]
         self._sizes = [
-            np.array([1.0, *[_size(square, self._omega) for square in squares]])
+            np.array([1.0, *[level_size(square, self._omega) for square in squares]])
             for squares in self._squares
         ]
 
@@ -178,7 +178,7 @@ def _row_squares(basis: FittedBasis, column: FloatArray) -> FloatArray:
     return out
 
 
-def _size(squares: FloatArray, omega: FloatArray) -> float:
+def level_size(squares: FloatArray, omega: FloatArray) -> float:
     """Return s_l, the root of the median of the squares, rows weighted by their squares."""
     order = np.argsort(squares, kind="stable")
     shares = np.cumsum((omega * squares)[order])

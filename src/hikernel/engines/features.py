@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hikernel.engines.protocol import FloatArray, Node, Vertex
+
+if TYPE_CHECKING:
+    from hikernel.engines.repeated_rows import RepeatedLevels
 
 __all__ = [
     "Blocks",
@@ -27,6 +30,10 @@ __all__ = [
 ]
 
 IndexArray = NDArray[np.intp]
+
+_WIDE = 32
+"""Columns of a level from which on its rows may repeat, as they do in levels of many categories.
+Categories that form a single level have fewer."""
 
 _SPARE = 64
 """Operations that a margin covers in addition to the sum: products, squares, a few additions."""
@@ -173,6 +180,11 @@ class WeightedRows:
         """Weights of the rows; they sum to one."""
         return self._weights
 
+    @property
+    def sum_work(self) -> int:
+        """Numbers to process for a sum over all pairs of rows."""
+        return self.n_rows * (self.n_rows + 1) // 2
+
     def weighted(self, row_weights: FloatArray) -> Self:
         """Return an engine over the same rows with other weights; no features are copied."""
         out = object.__new__(type(self))
@@ -219,6 +231,16 @@ class NodeFeatures:
         self.single_columns = not self.everywhere and all(
             width == 1 for variable_widths in widths for width in variable_widths
         )
+
+    @cached_property
+    def repeated(self) -> RepeatedLevels | None:
+        """Products by groups of equal rows; None if no level is wide."""
+        widest = max((max(widths[1:], default=0) for widths in self._widths), default=0)
+        if widest < _WIDE or self.everywhere:
+            return None
+        from hikernel.engines.repeated_rows import RepeatedLevels  # imported only when needed
+
+        return RepeatedLevels(self._columns, self._spans, self)
 
     def width(self, node: Node) -> int:
         """Return the number of feature columns of a node."""

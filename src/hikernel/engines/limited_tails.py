@@ -123,7 +123,7 @@ class LimitedTailSummer:
         others = [
             self._factor(m, None, n)
             for m in range(len(self._variables))
-            if len(self._variables[m]) > 1 and m not in plan.position
+            if np.any(self._scales[m][0, 1:]) and m not in plan.position
         ]
         if plan.depth == 0:
             others = []  # no further variable can be added

@@ -145,6 +145,8 @@ class NumpyEngine(WeightedRows):
         """
         if weights is None:
             weights = self._weights
+        if (repeated := self._features.repeated) is not None:
+            return repeated.gram(left, right, left_means, right_means, weights)
         total = np.zeros((len(left_means), len(right_means)))
         same = list(left) == list(right) and np.array_equal(left_means, right_means)
         left_features, right_features = self._features.builder(left), self._features.builder(right)
@@ -236,10 +238,13 @@ class NumpyEngine(WeightedRows):
         self, prefixes: Sequence[Node], n_columns: int, weighted: FloatArray
     ) -> FloatArray:
         """Return Phi_prefixes' weighted, shape (n_columns, number of stored columns)."""
-        features = self._features.builder(prefixes)
+        features, repeated = self._features.builder(prefixes), self._features.repeated
         total: FloatArray | None = None
         for rows in self._chunks(n_columns):
-            part = features(rows).T @ weighted[rows]
+            if repeated is None:
+                part = features(rows).T @ weighted[rows]
+            else:
+                part = repeated.product(prefixes, rows, weighted[rows])
             total = part if total is None else np.add(total, part, out=total)
         return np.zeros((n_columns, weighted.shape[1])) if total is None else total
 

@@ -139,6 +139,11 @@ class GridEngine(Engine, Protocol):
         ...
 
     @property
+    def sum_work(self) -> int:
+        """Numbers to process for an exact descendant sum: pairs of rows, n (n + 1) / 2."""
+        ...
+
+    @property
     def level_pairs(self) -> list[tuple[int, int]]:
         """All (variable, level) with level >= 1, in the order of ``extension_squares``."""
         ...

@@ -129,7 +129,9 @@ class TailSummer:
         self._scales = scales
         # A variable that has only the constant level multiplies every term by scales[0, 0].
         self._varying = [
-            m for m, levels in enumerate(variables) if len(levels) > 1 or levels[0] is not None
+            m
+            for m, levels in enumerate(variables)
+            if np.any(scales[m][:, 1:]) or levels[0] is not None
         ]
         idle = set(range(len(variables))) - set(self._varying)
         self._constant = float(np.prod([scales[m][0, 0] for m in idle]))

@@ -4,142 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from types import MethodType
+from typing import Any, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit, softmax
-from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.multiclass import check_classification_targets
+from sklearn.metrics import accuracy_score
 
+from hikernel.checks import check_flag
 from hikernel.engines.protocol import FloatArray
-from hikernel.estimators.estimator import HKLEstimator, OneAlphaEstimator
+from hikernel.estimators.labels import Labels, log_probabilities, weigh_classes
+from hikernel.estimators.one_alpha import OneAlphaEstimator
 from hikernel.estimators.parameters import documented
 from hikernel.estimators.typed_bases import ClassifierMixin
+from hikernel.estimators.uncertainty import Uncertainty, function_and_std
 from hikernel.losses import CLASSIFICATION, LogLoss, Loss, Multinomial, make_loss
 
-__all__ = ["ClassPredictions", "HKLClassifier", "Labels", "keep_classes"]
+__all__ = ["ClassPredictions", "HKLClassifier"]
 
 
-@dataclass(frozen=True)
-class Labels:
-    """The classes of y, and the rules that turn f(x) into labels and probabilities.
+class _WithProbabilities:
+    """A method of classifiers that exists only with a loss that gives probabilities.
 
-    With two classes there is one output, positive for the second class. With more classes there
-    is one output per class: the log loss becomes multinomial, the other losses one-vs-rest.
-
-    Attributes
-    ----------
-    classes : ndarray of shape (n_classes,)
-        Sorted labels, of any type.
-    loss : Loss
-        The loss of the outputs.
+    On the class it is a function, so that scikit-learn finds the metadata in its signature.
     """
 
-    classes: NDArray[Any]
-    loss: Loss
+    def __init__(self, method: Callable[..., FloatArray]) -> None:
+        self._method = method
 
-    @classmethod
-    def of(cls, y: NDArray[Any], weights: FloatArray, spec: object) -> tuple[Labels, FloatArray]:
-        """Return the labels of a training set, and y encoded as the target of the loss.
-
-        Parameters
-        ----------
-        y : ndarray of shape (n,)
-            Labels of any type.
-        weights : ndarray of shape (n,)
-            Sample weights.
-        spec : str or Loss
-            A loss, or its name.
-
-        Returns
-        -------
-        tuple of (Labels, ndarray of shape (n,) or (n, n_classes))
-            The target is -1 or 1 for two classes. For more, it has one column per class.
-
-        Raises
-        ------
-        ValueError
-            If the loss is unknown, or y holds continuous numbers, labels that cannot be sorted, a
-            single class, or a class without a row of positive weight.
-        """
-        loss = make_loss(spec, CLASSIFICATION)
-        check_classification_targets(y)
-        try:
-            classes, index = np.unique(y, return_inverse=True)
-        except TypeError as error:
-            raise ValueError(
-                "y mixes labels that cannot be sorted, such as text and numbers; use one type."
-            ) from error
-        if len(classes) < 2:
-            raise ValueError(
-                f"y has one class only ({classes.tolist()[0]!r}); a classifier needs at least two "
-                "classes."
-            )
-        present = np.bincount(index[weights > 0], minlength=len(classes)) > 0
-        if not np.all(present):
-            raise ValueError(
-                f"The class {classes[~present].tolist()[0]!r} has no row of positive weight; "
-                "leave its rows out."
-            )
-        if len(classes) == 2:
-            return cls(classes, loss), np.where(index == 1, 1.0, -1.0)
-        marks = (index[:, None] == np.arange(len(classes))).astype(np.float64)
-        if isinstance(loss, LogLoss):
-            return cls(classes, Multinomial()), marks
-        return cls(classes, loss), 2.0 * marks - 1.0
-
-    def choose(self, f: FloatArray) -> NDArray[Any]:
-        """Return the predicted label of every row, shape (n,)."""
-        if f.ndim == 1:
-            return np.asarray(self.classes[(f > 0.0).astype(np.intp)])
-        return np.asarray(self.classes[np.argmax(f, axis=1)])
-
-    def probabilities(self, f: FloatArray) -> FloatArray:
-        """Return the probabilities of the classes, shape (n, n_classes)."""
-        if f.ndim == 1:
-            return np.column_stack([expit(-f), expit(f)])
-        return np.asarray(softmax(f, axis=1))
+    def __get__(self, estimator: Any, owner: type | None = None) -> Callable[..., FloatArray]:
+        if estimator is None:
+            return self._method
+        estimator._require_probabilities()
+        return MethodType(self._method, estimator)
 
 
-def weigh_classes(weights: FloatArray, y: NDArray[Any], class_weight: object) -> FloatArray:
-    """Return sample weights times the weights of the classes.
-
-    "balanced" gives every class the same total weight.
-
-    Raises
-    ------
-    ValueError
-        If the weight of a class is not positive.
-    """
-    if class_weight is None:
-        return weights
-    classes, index = np.unique(y, return_inverse=True)
-    if isinstance(class_weight, str) and class_weight == "balanced":
-        totals = np.bincount(index, weights, minlength=len(classes))
-        factors = np.divide(np.sum(totals) / len(classes), totals, where=totals > 0.0, out=totals)
-        return np.asarray(weights * factors[index])
-    factors = np.asarray(compute_sample_weight(class_weight, y), dtype=float)
-    if not np.all(factors > 0.0):
-        raise ValueError(
-            f"class_weight must give every class a positive weight, got {class_weight!r}; leave "
-            "the rows of a class out instead."
-        )
-    return np.asarray(weights * factors)
-
-
-def keep_classes(
-    train: NDArray[np.intp], test: NDArray[np.intp], y: NDArray[Any], weights: FloatArray
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return a fold (train, test) in which every class has training rows.
-
-    Test rows of a class without training rows of positive weight are moved to the training rows.
-    """
-    lost = ~np.isin(y[test], y[train[weights[train] > 0.0]])
-    return np.sort(np.concatenate([train, test[lost]])), test[~lost]
-
-
-class ClassPredictions(ClassifierMixin, HKLEstimator):
+class ClassPredictions(ClassifierMixin, Uncertainty):
     """Base of the classifiers: predicts labels, probabilities and decision values."""
 
     loss: Any
@@ -147,68 +47,196 @@ class ClassPredictions(ClassifierMixin, HKLEstimator):
     _holds_labels = True
     _labels: Labels
 
-    def decision_function(self, X: Any) -> FloatArray:
+    @overload
+    def decision_function(
+        self, X: Any, return_std: Literal[False] = False, offset: Any = None
+    ) -> FloatArray: ...
+    @overload
+    def decision_function(
+        self, X: Any, return_std: Literal[True], offset: Any = None
+    ) -> tuple[FloatArray, FloatArray]: ...
+    def decision_function(
+        self, X: Any, return_std: bool = False, offset: Any = None
+    ) -> FloatArray | tuple[FloatArray, FloatArray]:
         """Return f(x) for the rows of X.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
             Rows with the columns of the training data.
+        return_std : bool, default=False
+            Whether to return the standard deviation of f too, with the selected terms as given;
+            only after a refit, and with the log loss.
+        offset : array-like of shape (n_samples,), or (n_samples, n_classes), optional
+            As in ``fit``, for these rows; zero if it is left out, also if ``fit`` had one.
 
         Returns
         -------
-        ndarray of shape (n_samples,), or (n_samples, n_classes) for more than two classes
+        ndarray of shape (n_samples,), or (n_samples, n_classes) for more than two classes; or two
         """
-        return self._raw_predict(X)
+        check_flag("return_std", return_std)
+        if return_std:
+            return function_and_std(self, X, offset)
+        return self._raw_predict(X, offset)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def calibrate(
+        self, X: Any, y: Any, *, cv: Any = None, sample_weight: Any = None, offset: Any = None
+    ) -> Self:
+        """Measure the errors of predictions, for ``predict_set`` (conformal prediction).
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows that were not used in ``fit``; with ``cv``, the training rows.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        cv : int, splitter, or pairs (train, test), optional
+            None for split conformal prediction, with new rows. Otherwise the model is fitted again
+            on the training rows of every fold, with the alpha and refit that it has, and the
+            errors are those of the test rows.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights in the fits of ``cv``; errors of rows of weight zero are left out.
+        offset : array-like of shape (n_samples,), or (n_samples, n_classes), optional
+            As in ``fit``, for these rows.
+
+        Returns
+        -------
+        Self
+            The estimator. ``fit`` drops the calibration; ``save`` keeps it, a number a row.
+        """
+        return self._calibrate(X, y, cv, sample_weight, False, offset)
+
+    def predict_set(
+        self, X: Any, confidence_level: float = 0.9, offset: Any = None
+    ) -> NDArray[np.bool_]:
+        """Return for every row the set of classes that are possible, after ``calibrate``.
+
+        A class is in the set if its probability is at least a threshold, one for all rows (LAC, the
+        least ambiguous sets; with a hinge loss, its f). After ``calibrate(X, y)`` on n rows that
+        ``fit`` has not seen, the set holds the label of a new row with probability
+        ``confidence_level`` at least, if all these rows are exchangeable: over all classes
+        together, not within each. After ``calibrate(X, y, cv=5)`` nothing is guaranteed
+        (``docs/uncertainty.md`` has measurements).
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows with the columns of the training data.
+        confidence_level : float, default=0.9
+            The share of new rows to cover.
+        offset : array-like of shape (n_samples,), or (n_samples, n_classes), optional
+            As in ``fit``, for these rows.
+
+        Returns
+        -------
+        ndarray of bool of shape (n_samples, n_classes)
+            Which of ``classes_`` are in the set. A row where no class is likely enough has an empty
+            set; all classes, with a warning, if there are too few calibration rows for the level.
+        """
+        threshold = self._quantile(confidence_level, "predict_set")
+        return np.asarray(-self._class_values(self._raw_predict(X, offset)) <= threshold)
+
+    def _class_values(self, f: FloatArray) -> FloatArray:
+        """Return what orders the classes of each row: log probabilities, or f with a hinge loss."""
+        if isinstance(self.loss_, LogLoss | Multinomial):
+            return log_probabilities(f)
+        return np.column_stack([-f, f]) if f.ndim == 1 else f
+
+    def _scores(self, y: NDArray[Any], f: FloatArray, std: FloatArray | None) -> FloatArray:
+        unknown = ~np.isin(y, self.classes_)
+        if np.any(unknown):
+            raise ValueError(
+                f"y has the label {y[unknown].tolist()[0]!r}, which the model does not know; "
+                "leave its rows out, or fit with them."
+            )
+        index = np.searchsorted(self.classes_, y)
+        return np.asarray(-self._class_values(f)[np.arange(len(y)), index])
+
+    def predict(self, X: Any, offset: Any = None) -> NDArray[Any]:
         """Return the predicted label of every row of X.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n_samples, n_features)
             Rows with the columns of the training data.
+        offset : array-like of shape (n_samples,), or (n_samples, n_classes), optional
+            As in ``fit``, for these rows; zero if it is left out, also if ``fit`` had one.
 
         Returns
         -------
         ndarray of shape (n_samples,)
         """
-        f = self._raw_predict(X)
+        f = self._raw_predict(X, offset)
         return self._labels.choose(f)
 
-    @property
-    def predict_proba(self) -> Callable[[Any], FloatArray]:
-        """Function that returns class probabilities of X, shape (n_samples, n_classes).
+    def _respond(self, loss: Loss) -> Callable[[FloatArray], NDArray[Any]]:
+        return self._labels.choose
 
-        Columns are in the order of ``classes_``. Only the log loss has probabilities; with other
-        losses this attribute does not exist.
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+        """Return the accuracy, the share of the rows whose label ``predict`` gives.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows with the columns of the training data.
+        y : array-like of shape (n_samples,)
+            Their labels.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights of the rows.
+        offset : array-like of shape (n_samples,), or (n_samples, n_classes), optional
+            As in ``fit``, for these rows; zero if it is left out, also if ``fit`` had one.
+
+        Returns
+        -------
+        float
         """
-        self._require_probabilities()
-        return self._probabilities
+        return float(accuracy_score(y, self.predict(X, offset=offset), sample_weight=sample_weight))
 
-    @property
-    def predict_log_proba(self) -> Callable[[Any], FloatArray]:
-        """Function that returns the logarithms of ``predict_proba``; only with the log loss."""
-        self._require_probabilities()
-        return self._log_probabilities
+    @_WithProbabilities
+    def predict_proba(self, X: Any, offset: Any = None) -> FloatArray:
+        """Return the probabilities of the classes, in the order of ``classes_``.
+
+        Only the log loss has probabilities; with other losses this attribute does not exist.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows with the columns of the training data.
+        offset : array-like of shape (n_samples,), or (n_samples, n_classes), optional
+            As in ``fit``, for these rows; zero if it is left out, also if ``fit`` had one.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        f = self._raw_predict(X, offset)
+        return self._labels.probabilities(f)
+
+    @_WithProbabilities
+    def predict_log_proba(self, X: Any, offset: Any = None) -> FloatArray:
+        """Return the logarithms of ``predict_proba``; only with the log loss.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            Rows with the columns of the training data.
+        offset : array-like of shape (n_samples,), or (n_samples, n_classes), optional
+            As for ``predict_proba``.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
+        return log_probabilities(self._raw_predict(X, offset))
 
     def _require_probabilities(self) -> None:
         """Raise an AttributeError (``hasattr`` is then False) unless the loss is the log loss."""
-        if getattr(self.loss, "name", self.loss) != LogLoss.name:
+        name = getattr(self.loss, "name", self.loss)
+        if name != LogLoss.name:
             raise AttributeError(
-                f'The loss {self.loss!r} gives no probabilities; use loss="log_loss", or wrap the '
+                f'The loss {name!r} gives no probabilities; use loss="log_loss", or wrap the '
                 "classifier in sklearn.calibration.CalibratedClassifierCV."
             )
-
-    def _probabilities(self, X: Any) -> FloatArray:
-        f = self._raw_predict(X)
-        return self._labels.probabilities(f)
-
-    def _log_probabilities(self, X: Any) -> FloatArray:
-        f = self._raw_predict(X)
-        if f.ndim == 1:
-            f = np.column_stack([np.zeros_like(f), f])
-        return np.asarray(f - np.logaddexp.reduce(f, axis=1)[:, None])
 
     def _check_parameters(self) -> Any:
         make_loss(self.loss, CLASSIFICATION)
@@ -272,25 +300,30 @@ n_iter_, n_features_in_, feature_names_in_
     loss: Any = field(default="log_loss", kw_only=True)
     class_weight: Any = field(default=None, kw_only=True)
     refit: str | None = field(default=None, kw_only=True)
+    monotone: Any = field(default=None, kw_only=True)
+    warm_start: bool = field(default=False, kw_only=True)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> HKLClassifier:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> HKLClassifier:
         """Fit the model.
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Numbers, booleans and categories, with or without missing values. No scaling is
-            needed.
+            needed. A sparse X holds numbers, and is not filled in.
         y : array-like of shape (n_samples,)
             Labels of any type.
         sample_weight : array-like of shape (n_samples,), optional
             Weights, zero or positive. With a number for alpha, an integer weight is equivalent to
             repeating the row; alpha="auto" counts rows by how unequal their weights are.
+        offset : array-like of shape (n_samples,), or (n_samples, n_classes), optional
+            Known numbers on the scale of f, one per row: f(x) is the offset, plus the intercept,
+            plus the terms. With more than two classes, one per class in the order of ``classes_``.
 
         Returns
         -------
         HKLClassifier
             The fitted estimator.
         """
-        self._fit(X, y, sample_weight)
+        self._fit(X, y, sample_weight, offset)
         return self

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-import copy
 import logging
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.metrics import check_scoring
 from sklearn.utils.validation import check_random_state
 
 from hikernel.checks import check_choice, outside_level
 from hikernel.engines.machine import is_late
-from hikernel.engines.protocol import FloatArray
 from hikernel.errors import MemoryPlanError, OutOfTime
 from hikernel.estimators.estimator import HKLEstimator, check_refit_name
-from hikernel.estimators.path import Path, check_alphas, path_lams
+from hikernel.estimators.fold_scores import make_score
+from hikernel.estimators.path import check_alphas, path_lams
+from hikernel.estimators.solved_path import Path
 from hikernel.estimators.training_data import TrainingData
-from hikernel.graphs import take
 from hikernel.search import SearchSettings
 from hikernel.selection import (
     Choice,
     CrossValidation,
     FitRecord,
-    Fitted,
     Fold,
     LambdaPath,
     SimplerModels,
@@ -44,7 +40,6 @@ from hikernel.selection import (
     score_simpler_models,
     without_proof,
 )
-from hikernel.selection.folds import ModelScore
 
 if TYPE_CHECKING:
     from hikernel.estimators.progress import FitProgress
@@ -95,33 +90,42 @@ class CrossValidatedEstimator(HKLEstimator):
         """Return the folds as pairs (train, test) of row numbers."""
         raise NotImplementedError
 
-    def _respond(self, problem: TrainingProblem) -> Callable[[FloatArray], NDArray[Any]]:
-        """Return the function that turns f(x) into predictions."""
-        return problem.loss.predict_mean
+    def _scorer(self, scoring: Any) -> Any:
+        """Return a name or function that scikit-learn knows, for a score that the user named."""
+        return scoring
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any, groups: Any) -> None:
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        groups: Any,
+        offset: Any = None,
+        exposure: Any = None,
+    ) -> None:
         """Choose alpha and refit, solve with a proof at that alpha, set the fitted attributes."""
         settings = self._start_fit()
         with self._progress() as show:
             if show:
                 show.stage("read")
             with self._time_limit():
-                data = self._read_data(X, y, sample_weight)
+                data = self._read_data(X, y, sample_weight, offset, exposure)
                 splits = self._splits(X, data, groups)
                 problem = self._training_problem(data, settings)
-                tried = Comparison(self, problem, settings, X, data.y)
+                tried = Comparison(self, problem, settings, X, data)
                 tried.check(splits)
                 results, path = tried.run(show, "cross-validation")
                 stepped = self._with_steps(data, settings, tried, results, show)
                 if stepped is not None:
                     tried, results, path = stepped
                 problem, folds, lams = tried.problem, tried.folds, tried.lams
+                plain = "ridge" if problem.design.monotone_columns() else None
                 if len(results.lams) > 0:
                     choice = RULES[self.rule](results)
                     last = results.best().position == len(path) - 1
                     score = results.mean_score(choice)
                 else:  # the time budget was spent before every fold had a model
-                    choice, last, score = Choice(path.least_error(), None), True, np.nan
+                    choice, last, score = Choice(path.least_error(), plain), True, np.nan
                 start = path.points[choice.position].model
                 _log.info(
                     "Chosen by the rule %r: alpha %.4g with refit %r, mean score %.6g.",
@@ -133,26 +137,33 @@ class CrossValidatedEstimator(HKLEstimator):
                 selected = _proven(problem, start, replace(settings, max_work=most), show)
                 if show:
                     show.stage("simpler models")
-                simpler = tried.simpler(data, start)
+                simpler = tried.simpler(start)
             if show:
                 show.stage("refit")
             fitted = refit(choice.refit, problem, selected)
-            n_terms = (selected if fitted is None else fitted.model).n_terms
-            _log.info("The model has %d terms.", n_terms)
-        if fitted is None:
+            chosen = fitted is not None
+            if fitted is None:
+                fitted = self._refitted(plain, problem, selected)
+            _log.info("The model has %d terms.", fitted.model.n_terms)
+        if not chosen:
+            kept = "keeps the coefficients of the convex problem"
+            instead = f"has the refit {plain!r}" if plain else kept
             warnings.warn(
                 f"refit={choice.refit!r} was chosen on the folds but has too many terms on all "
-                "rows; the model keeps the coefficients of the convex problem.",
+                f"rows; the model {instead}.",
                 UserWarning,
                 stacklevel=outside_level(),
             )
-            fitted = Fitted(selected, selected, problem.design)
-        self._set_fitted(fitted, problem.loss, problem.graph)
+        self._set_fitted(fitted, data.loss, problem.graph)
+        self._set_posterior(problem, fitted)
+        self._finish(fitted, problem, data.y, np.arange(problem.engine.n_rows))
         record = FitRecord.of(problem, fitted, data.name, path.points)
+        record = record if data.offset is None else data.offset.noted(record)
         self._record = replace(record, simpler=simpler)
         self._warn(selected)
         self._warn_of_end(results.end, len(lams) > 1 and last)
-        self.path_ = Path(path.points, path.end, problem.design, self._respond(problem))
+        respond = self._respond(data.loss)
+        self.path_ = Path(path.points, path.end, problem.design, respond, data.loss)
         self.cv_results_ = results.results()
         self.best_score_ = score
         self.n_splits_ = len(folds)
@@ -178,7 +189,7 @@ class CrossValidatedEstimator(HKLEstimator):
                 problem = self._training_problem(replace(data, source=source), settings)
             if problem.graph.n_vertices <= known.problem.graph.n_vertices:
                 return None
-            richer = Comparison(self, problem, settings, known.table, known.labels)
+            richer = Comparison(self, problem, settings, known.table, data)
             richer.folds = known.folds
             if not richer.is_promising(results, show):
                 return None
@@ -195,45 +206,6 @@ class CrossValidatedEstimator(HKLEstimator):
         return int(check_random_state(self.random_state).randint(2**31 - 1))
 
 
-@dataclass(frozen=True)
-class LossScore:
-    """Minus the mean loss of the held-out rows."""
-
-    problem: TrainingProblem
-
-    def __call__(self, fitted: Fitted, rows: NDArray[np.intp]) -> float:
-        """Return the score of a fitted model on the given rows."""
-        problem = self.problem
-        f = fitted.model.predict(fitted.design, problem.rows[rows])
-        weights = problem.engine.row_weights[rows]
-        losses = problem.loss.value(problem.y[rows], (f - problem.center) / problem.scale)
-        return -float(weights @ losses) / float(np.sum(weights))
-
-
-@dataclass(frozen=True)
-class ScorerScore:
-    """Score from a scikit-learn scorer, called with a fitted copy of the estimator.
-
-    The scorer gets rows of X as the user passed it, not of the encoded matrix. It gets sample
-    weights only if it requests them (``set_score_request``).
-    """
-
-    estimator: CrossValidatedEstimator
-    problem: TrainingProblem
-    scorer: Callable[..., float]
-    table: Any
-    labels: NDArray[Any]
-    weights: FloatArray | None
-
-    def __call__(self, fitted: Fitted, rows: NDArray[np.intp]) -> float:
-        """Return the score of a fitted model on the given rows."""
-        model = copy.copy(self.estimator)
-        model._set_fitted(fitted, self.problem.loss, self.problem.graph)
-        where = np.flatnonzero(self.problem.used)[rows]
-        more = {} if self.weights is None else {"sample_weight": self.weights[rows]}
-        return float(self.scorer(model, take(self.table, where), self.labels[where], **more))
-
-
 class Comparison:
     """The comparison of alphas and refits on one graph.
 
@@ -245,8 +217,10 @@ class Comparison:
         The rows, with the graph.
     settings : SearchSettings
         How to search.
-    table, labels
-        X and y as the user passed them.
+    table : Any
+        X as the user passed it.
+    data : TrainingData
+        All arguments of ``fit``.
     """
 
     def __init__(
@@ -255,26 +229,28 @@ class Comparison:
         problem: TrainingProblem,
         settings: SearchSettings,
         table: Any,
-        labels: NDArray[Any],
+        data: TrainingData,
     ) -> None:
         self.problem = problem
-        self.table, self.labels = table, labels
+        self.table, self._data = table, data
         self.folds: list[Fold] = []
         self.lams = path_lams(problem, estimator.alphas, estimator.n_alphas, estimator.eps)
         self._estimator = estimator
         self._settings = replace(settings, certify="none")
-        self._score = _make_score(estimator, problem, table, labels)
+        scoring = estimator._scorer(estimator.scoring)
+        self._score = make_score(scoring, estimator, problem, table, data)
 
     def check(self, splits: list[Fold]) -> None:
         """Raise for a refit that is not possible, and for folds that cannot be fitted."""
-        if self._estimator.refit != "auto":
-            self._estimator._check_refit(self._estimator.refit, self.problem)
+        name = self._estimator._refit_name(self._estimator.refit, self.problem)
+        if name != "auto":
+            self._estimator._check_refit(name, self.problem)
         self.folds = _used_folds(self.problem, splits)
 
     def run(self, show: FitProgress | None, stage: str) -> tuple[CrossValidation, LambdaPath]:
         """Score all alphas and refits, and solve the path on all rows."""
         estimator = self._estimator
-        auto = estimator.refit == "auto"
+        name = estimator._refit_name(estimator.refit, self.problem)
         if show:
             show.stage(stage, "fits")
         return cross_validate(
@@ -282,7 +258,7 @@ class Comparison:
             self.lams,
             self._settings,
             self.folds,
-            comparable_refits(self.problem) if auto else [estimator.refit],
+            comparable_refits(self.problem) if name == "auto" else [name],
             self._score,
             until_turned=estimator.alphas is None and estimator.eps is None,
             n_jobs=estimator.n_jobs,
@@ -290,7 +266,7 @@ class Comparison:
             count=show.fits if show else None,
         )
 
-    def simpler(self, data: TrainingData, model: TermModel) -> SimplerModels:
+    def simpler(self, model: TermModel) -> SimplerModels:
         """Return what a constant and, if there is time, a linear model score on the folds.
 
         A scorer of the user may look at more than predictions, and is not asked.
@@ -302,9 +278,7 @@ class Comparison:
         if source is not None and refit_is_possible(self.problem) and not is_late():
             with suppress(MemoryPlanError, OutOfTime), warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # of columns, already given
-                linear = TrainingProblem.make(
-                    source, data.rows, data.target, data.weights, data.loss
-                )
+                linear = self._estimator._problem_on(source, self._data)
         return score_simpler_models(self.problem, linear, self.folds, self._score, model)
 
     def is_promising(self, known: CrossValidation, show: FitProgress | None) -> bool:
@@ -328,24 +302,6 @@ def _proven(
         return without_proof(start)
     _log.info("Solved at alpha %.4g. %s", start.lam, selected.certificate)
     return selected
-
-
-def _make_score(
-    estimator: CrossValidatedEstimator, problem: TrainingProblem, table: Any, labels: NDArray[Any]
-) -> ModelScore:
-    """Return the score that the user asked for, minus the mean loss by default."""
-    if estimator.scoring is None:
-        return LossScore(problem)
-    scorer = check_scoring(estimator, scoring=estimator.scoring)
-    weights = problem.engine.row_weights if _asks_for_weights(scorer) else None
-    return ScorerScore(estimator, problem, scorer, table, labels, weights)
-
-
-def _asks_for_weights(scorer: Any) -> bool:
-    """Return whether a scorer requests sample weights (``set_score_request``)."""
-    if not hasattr(scorer, "get_metadata_routing"):
-        return False
-    return scorer.get_metadata_routing().score.requests.get("sample_weight") is True
 
 
 def _used_folds(problem: TrainingProblem, folds: list[Fold]) -> list[Fold]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,18 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
-from hikernel.engines.protocol import FloatArray
-from hikernel.estimators.classifier import ClassPredictions, keep_classes
+from hikernel.estimators.classifier import ClassPredictions
 from hikernel.estimators.comparison import CrossValidatedEstimator
+from hikernel.estimators.labels import keep_classes
 from hikernel.estimators.parameters import ChoiceParameters, documented
 from hikernel.estimators.regressor import NumberPredictions
 from hikernel.estimators.training_data import TrainingData
-from hikernel.selection import Fold, TrainingProblem
+from hikernel.selection import Fold
 
-__all__ = ["HKLClassifierCV", "HKLRegressorCV"]
+__all__ = ["HKLClassifierCV", "HKLRegressorCV", "split_rows"]
 
 
-def _split(splitter: Any, X: Any, y: NDArray[Any], groups: Any) -> list[Fold]:
+def split_rows(splitter: Any, X: Any, y: NDArray[Any], groups: Any) -> list[Fold]:
     """Return the folds of a splitter as a list; raise if it is not a valid splitter."""
     try:
         return list(splitter.split(X, y, groups))
@@ -81,34 +80,48 @@ loss_, history_, n_iter_, n_features_in_, feature_names_in_
 
     loss: Any = field(default="squared_error")
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> HKLRegressorCV:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        groups: Any = None,
+        offset: Any = None,
+        exposure: Any = None,
+    ) -> HKLRegressorCV:
         """Fit the model.
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Numbers, booleans and categories, with or without missing values. No scaling is
-            needed.
+            needed. A sparse X holds numbers, and is not filled in.
         y : array-like of shape (n_samples,)
             Target.
         sample_weight : array-like of shape (n_samples,), optional
             Weights, zero or positive, in the fits and in the default score.
         groups : array-like of shape (n_samples,), optional
             Passed to the splitter.
+        offset : array-like of shape (n_samples,), optional
+            Known numbers on the scale of f, one per row: f(x) is the offset, plus the intercept,
+            plus the terms. ``predict`` needs those of its own rows.
+        exposure : array-like of shape (n_samples,), optional
+            Positive numbers that means are proportional to, such as years insured, for the losses
+            with a logarithmic link: log(exposure) is added to the offset.
 
         Returns
         -------
         HKLRegressorCV
             The fitted estimator.
         """
-        self._fit(X, y, sample_weight, groups)
+        self._fit(X, y, sample_weight, groups, offset, exposure)
         return self
 
     def _splits(self, X: Any, data: TrainingData, groups: Any) -> list[Fold]:
         cv = self.cv
         if isinstance(cv, (int, np.integer)):
             cv = KFold(int(cv), shuffle=True, random_state=self._seed())
-        return _split(check_cv(cv), X, data.y, groups)
+        return split_rows(check_cv(cv), X, data.y, groups)
 
 
 @documented
@@ -147,37 +160,39 @@ loss_, history_, n_iter_, n_features_in_, feature_names_in_
     loss: Any = field(default="log_loss")
     class_weight: Any = field(default=None)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> HKLClassifierCV:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, offset: Any = None
+    ) -> HKLClassifierCV:
         """Fit the model.
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
+        X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             Numbers, booleans and categories, with or without missing values. No scaling is
-            needed.
+            needed. A sparse X holds numbers, and is not filled in.
         y : array-like of shape (n_samples,)
             Labels of any type.
         sample_weight : array-like of shape (n_samples,), optional
             Weights, zero or positive, in the fits and in the default score.
         groups : array-like of shape (n_samples,), optional
             Passed to the splitter.
+        offset : array-like of shape (n_samples,), or (n_samples, n_classes), optional
+            Known numbers on the scale of f, one per row: f(x) is the offset, plus the intercept,
+            plus the terms. With more than two classes, one per class in the order of ``classes_``.
 
         Returns
         -------
         HKLClassifierCV
             The fitted estimator.
         """
-        self._fit(X, y, sample_weight, groups)
+        self._fit(X, y, sample_weight, groups, offset)
         return self
 
     def _splits(self, X: Any, data: TrainingData, groups: Any) -> list[Fold]:
         cv, y = self.cv, data.y
         if isinstance(cv, (int, np.integer)):
             cv = StratifiedKFold(int(cv), shuffle=True, random_state=self._seed())
-        folds = _split(check_cv(cv, y, classifier=True), X, y, groups)
+        folds = split_rows(check_cv(cv, y, classifier=True), X, y, groups)
         if cv is not self.cv:
             folds = [keep_classes(train, test, y, data.weights) for train, test in folds]
         return folds
-
-    def _respond(self, problem: TrainingProblem) -> Callable[[FloatArray], NDArray[Any]]:
-        return self._labels.choose

@@ -1,4 +1,4 @@
-"""Base classes of the estimators: checks, the fit at one alpha, fitted attributes, warnings."""
+"""Base class of the estimators: checks, reading of the data, fitted attributes, warnings."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ import logging
 import math
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import replace
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,8 +31,8 @@ from hikernel.checks import (
 from hikernel.columns import ColumnGrid
 from hikernel.engines.machine import time_limit
 from hikernel.engines.protocol import FloatArray
-from hikernel.errors import CertificateWarning, ConvergenceWarning, OutOfTime
-from hikernel.estimators.explanations import Explanations
+from hikernel.errors import CertificateWarning, ConvergenceWarning
+from hikernel.estimators.attributions import Attributions
 from hikernel.estimators.parameters import OF_COLUMNS, ModelParameters, check_graph
 from hikernel.estimators.training_data import TrainingData
 from hikernel.estimators.typed_bases import BaseEstimator
@@ -42,43 +41,38 @@ from hikernel.losses import Loss
 from hikernel.search import SearchSettings, StopReason
 from hikernel.selection import (
     REFITS,
-    FitRecord,
     Fitted,
     PathEnd,
-    PathPoint,
     TermModel,
     TrainingProblem,
-    compute_path,
-    constant_model,
-    lambda_grid,
     refit,
     refit_is_possible,
     too_many_kernel_rows,
-    without_proof,
 )
 
 if TYPE_CHECKING:
+    from hikernel.estimators.offsets import RowOffset
     from hikernel.estimators.progress import FitProgress
 
-__all__ = ["HKLEstimator", "OneAlphaEstimator"]
+__all__ = ["HKLEstimator", "check_refit_name", "row_offset"]
 
 _log = logging.getLogger(__name__)
-
-_FEW_ROWS = 20
-"""Up to this many rows, a single row with most of the objective is no reason for a warning."""
-
-_AUTO_ALPHAS = 40
-"""Largest number of alphas that alpha="auto" tries: down to 10^-9.75 of the first."""
 
 _DESIGN_ATTRIBUTES = ("columns_", "bases_", "n_features_in_", "feature_names_in_")
 """Fitted attributes that only some designs set; those of an earlier fit are removed."""
 
 
-class HKLEstimator(Explanations, ModelParameters, BaseEstimator):
+class HKLEstimator(Attributions, ModelParameters, BaseEstimator):
     """Base class of the estimators; subclasses define how y is read."""
 
     _holds_labels = False
     """Whether y holds class labels."""
+
+    _fold_offset: FloatArray | None = None
+    """Offset of held-out rows, for a scorer that predicts them and knows of no offset."""
+
+    monotone: Any = None
+    """Directions of columns; without a refit, as in ``hkl_path``, there are none."""
 
     _selected: TermModel
     """The model of the convex problem, which selected the terms."""
@@ -93,9 +87,12 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         tags.input_tags.string = True
+        tags.input_tags.sparse = self.graph is None
         return tags
 
-    def save(self, path: str | PathLike[str], *, dual_coef: bool = True) -> None:
+    def save(
+        self, path: str | PathLike[str], *, dual_coef: bool = True, error_bars: bool = True
+    ) -> None:
         """Write the fitted model to one file without pickle; ``hikernel.load`` reads it.
 
         Parameters
@@ -105,6 +102,9 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):
         dual_coef : bool, default=True
             Whether to save ``dual_coef_``. It has one number per training row and output, and is
             not needed for predictions.
+        error_bars : bool, default=True
+            Whether to save what the error bars of a refit need: 8 bytes times the square of the
+            number of coefficients, 0.3 MB for 200.
 
         Notes
         -----
@@ -114,7 +114,7 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):
         """
         from hikernel.estimators.saving import save  # imported only when needed
 
-        save(self, path, dual_coef=dual_coef)
+        save(self, path, dual_coef=dual_coef, error_bars=error_bars)
 
     @property
     def _owner(self) -> str:
@@ -126,7 +126,8 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):
 
         A fit that fails, for whatever reason, must not leave an old model.
         """
-        self.__dict__.pop("_model", None)
+        for name in ("_model", "_posterior", "_calibration"):
+            self.__dict__.pop(name, None)
         return self._check_parameters()
 
     def _check_parameters(self) -> SearchSettings:
@@ -156,13 +157,27 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):
         with time_limit(time.monotonic() + seconds):
             yield
 
-    def _source(self) -> GraphSource:
+    def _source(self, X: Any) -> GraphSource:
         """Return the graph to fit: ``self.graph``, or the grid of the columns of X."""
         chosen = {name: getattr(self, name) for name in OF_COLUMNS}
         if self.graph is not None:
+            if self.monotone is not None:
+                raise ValueError(
+                    "monotone names columns, which a graph= does not have; leave it out."
+                )
             return check_graph(self.graph, chosen)
         del chosen["search"]
-        return ColumnGrid(**chosen, owner=self._owner)
+        grid = ColumnGrid(**chosen, monotone=self.monotone, owner=self._owner)
+        return grid.suited_to(X)
+
+    def _checked_target(self, y: Any) -> NDArray[Any]:
+        """Return y as an array with one entry per row; raise if it is not a valid target."""
+        remedy = 'choose loss="log_loss"' if self._owner == "hkl_path" else "use HKLClassifier"
+        return check_target(y, labels=self._holds_labels, remedy=remedy)
+
+    def _target_name(self, y: Any) -> str | None:
+        """Return the name of y; None if it has none."""
+        return name_of(y)
 
     def _read_target(
         self, y: NDArray[Any], weights: FloatArray
@@ -170,28 +185,36 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):
         """Return y encoded for the loss, the weights of the rows, and the loss."""
         raise NotImplementedError
 
-    def _read_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
+    def _read_data(
+        self, X: Any, y: Any, sample_weight: Any, offset: Any = None, exposure: Any = None
+    ) -> TrainingData:
         """Read and check the arguments of ``fit``."""
-        source, owner = self._source(), self._owner
+        source, owner = self._source(X), self._owner
         if y is None:
             raise ValueError(f"{owner} requires y to be passed, but the target y is None.")
         rows = source.read(X)
-        name = name_of(y)
-        remedy = 'choose loss="log_loss"' if owner == "hkl_path" else "use HKLClassifier"
-        y = check_target(y, labels=self._holds_labels, remedy=remedy)
+        name = self._target_name(y)
+        y = self._checked_target(y)
         check_consistent_length(rows, y)
         if len(y) < 2:
             raise ValueError(f"X has {len(y)} row; a minimum of 2 is required by {owner}.")
         target, weights, loss = self._read_target(y, check_weights(len(y), sample_weight))
         _log.info("Read %d rows of X and y; the loss is %s.", len(y), type(loss).__name__)
-        return TrainingData(source, rows, y, target, weights, loss, name)
+        shift = row_offset(offset, exposure, loss, target.shape)
+        return TrainingData(source, rows, y, target, weights, loss, name, shift)
 
     def _training_problem(self, data: TrainingData, settings: SearchSettings) -> TrainingProblem:
         """Fit the graph to the rows, and return the problem to solve."""
-        problem = TrainingProblem.make(data.source, data.rows, data.target, data.weights, data.loss)
+        problem = self._problem_on(data.source, data)
         problem.objective.tail_mode(settings.certify)  # raises if not possible here
         _log.info("The graph has 10^%.1f kernels.", math.log10(problem.graph.n_vertices))
         return problem
+
+    @staticmethod
+    def _problem_on(source: GraphSource, data: TrainingData) -> TrainingProblem:
+        """Return the problem of the data on a graph."""
+        shift = None if data.offset is None else data.offset.values
+        return TrainingProblem.make(source, data.rows, data.target, data.weights, data.loss, shift)
 
     def _check_refit(self, name: str | None, problem: TrainingProblem) -> None:
         """Raise if this refit is not possible with the loss or the graph."""
@@ -203,17 +226,48 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):
                 f"outputs), and there are {problem.engine.n_rows}; use refit=None, or features."
             )
 
+    def _refit_name(self, name: str | None, problem: TrainingProblem) -> str | None:
+        """Return the refit to use: if columns have directions, "ridge" in place of None.
+
+        Raises
+        ------
+        ValueError
+            If columns have directions, and the loss has no refits or several outputs.
+        """
+        if not problem.design.monotone_columns():
+            return name
+        if not refit_is_possible(problem):
+            raise ValueError(
+                "monotone constrains the refit, which needs a smooth loss, and "
+                f"{problem.loss.name!r} has kinks; use another loss, or leave monotone out."
+            )
+        if problem.y.ndim > 1:
+            raise ValueError(
+                "monotone needs a single function f, and more than two classes have one each; "
+                "leave it out, or fit the classes one by one "
+                "(sklearn.multiclass.OneVsRestClassifier)."
+            )
+        return name or "ridge"
+
     def _refitted(self, name: str | None, problem: TrainingProblem, model: TermModel) -> Fitted:
         """Return the refitted model; raise if the refit does not apply to it."""
         fitted = refit(name, problem, model)
         if fitted is None:
-            other = "" if name == "ridge" else '"ridge" or '
+            other = "" if name == "ridge" else 'refit="ridge" or '
+            none = "no monotone=" if problem.design.monotone_columns() else "refit=None"
             raise ValueError(
                 f"refit={name!r} does not apply: {model.n_terms} terms, or the products of their "
                 f"variables, have too many columns for {problem.engine.n_rows} rows, or are not "
-                f"given by columns at all; raise alpha, or use refit={other}None."
+                f"given by columns at all; raise alpha, or use {other}{none}."
             )
         return fitted
+
+    def _set_posterior(self, problem: TrainingProblem, fitted: Fitted) -> None:
+        """Keep what error bars need; a refit has it, the convex problem alone has not."""
+        if fitted.refit is not None:
+            from hikernel.selection.posterior import posterior_of  # imported only when needed
+
+            self._posterior = posterior_of(problem, fitted)
 
     def _set_fitted(self, fitted: Fitted, loss: Loss, graph: SearchGraph) -> None:
         """Set the fitted attributes.
@@ -233,7 +287,7 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):
             self.__dict__.pop(name, None)
         for name, value in fitted.design.attributes().items():
             setattr(self, name, value)
-        self.loss_, self.graph_ = loss, graph
+        self.loss_, self.graph_ = loss.for_any_rows(), graph
         self.alpha_ = fitted.selected.lam
         self.hull_ = selected.frame(fitted.design)
         self.nodes_ = model.nodes
@@ -244,6 +298,12 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):
         self.certificate_ = model.certificate
         self.history_ = model.history
         self.n_iter_ = len(model.history)
+
+    def _finish(
+        self, fitted: Fitted, problem: TrainingProblem, y: Any, rows: NDArray[np.intp]
+    ) -> None:
+        """Set what some predictions need beside f, from rows given by position among those used."""
+        return
 
     def _warn(self, selected: TermModel) -> None:
         """Warn if a model is cut short, did not converge, or lacks the proof that was asked for."""
@@ -275,96 +335,31 @@ class HKLEstimator(Explanations, ModelParameters, BaseEstimator):
 
         return FitProgress(int(self.verbose))
 
-    def _raw_predict(self, X: Any) -> FloatArray:
-        """Return f(x) for the rows of X, shape (n,) or (n, k)."""
+    def _respond(self, loss: Loss) -> Callable[[FloatArray], NDArray[Any]]:
+        """Return the function that turns f(x) into predictions."""
+        return loss.predict_mean
+
+    def _raw_predict(self, X: Any, offset: Any = None, exposure: Any = None) -> FloatArray:
+        """Return f(x) for the rows of X, with their offset, shape (n,) or (n, k)."""
         check_is_fitted(self)
-        return self._model.predict(self._design, self._design.read(X))
+        f = self._model.predict(self._design, self._design.read(X))
+        return self._with_offset(f, offset, exposure)
+
+    def _with_offset(self, f: FloatArray, offset: Any, exposure: Any) -> FloatArray:
+        """Return f with the offset of its rows, if there is one."""
+        if self._fold_offset is not None and offset is None and exposure is None:
+            offset = self._fold_offset
+        shift = row_offset(offset, exposure, self.loss_, f.shape)
+        return f if shift is None else f + shift.values
 
 
-class OneAlphaEstimator(HKLEstimator):
-    """Base class of the estimators that fit at a given alpha."""
+def row_offset(offset: Any, exposure: Any, loss: Loss, shape: tuple[int, ...]) -> RowOffset | None:
+    """Return the offset of rows, None for none."""
+    if offset is None and exposure is None:
+        return None
+    from hikernel.estimators.offsets import read_offset  # imported only when needed
 
-    alpha: float | Literal["auto"]
-    refit: str | None
-
-    def _check_parameters(self) -> SearchSettings:
-        if not (isinstance(self.alpha, str) and self.alpha == "auto"):
-            remedy = 'Without a penalty nothing is selected; alpha="auto" chooses one.'
-            check_number("alpha", self.alpha, above=1e-100, remedy=remedy)
-        if self.refit == "auto":
-            raise ValueError(
-                'refit="auto" is a choice of cross-validation; use HKLRegressorCV or '
-                "HKLClassifierCV, or name the refit."
-            )
-        check_refit_name(self.refit)
-        return super()._check_parameters()
-
-    def _fit(self, X: Any, y: Any, sample_weight: Any) -> None:
-        """Search, refit, set the fitted attributes, and warn of problems."""
-        settings = self._start_fit()
-        with self._progress() as show:
-            if show:
-                show.stage("read")
-            with self._time_limit():
-                data = self._read_data(X, y, sample_weight)
-                problem = self._training_problem(data, settings)
-                self._check_refit(self.refit, problem)
-                selected, points = self._selected_model(problem, settings, show)
-            fitted = Fitted(selected, selected, problem.design)
-            if self.refit is not None:
-                if show:
-                    show.stage("refit")
-                fitted = self._refitted(self.refit, problem, selected)
-                _log.info("Refit %r: %d terms.", self.refit, fitted.model.n_terms)
-        self._set_fitted(fitted, problem.loss, problem.graph)
-        self._record = FitRecord.of(problem, fitted, data.name, points)
-        self._warn(selected)
-        self._warn_of_outliers(problem, selected)
-
-    def _selected_model(
-        self, problem: TrainingProblem, settings: SearchSettings, show: FitProgress | None
-    ) -> tuple[TermModel, list[PathPoint]]:
-        """Return the model at ``alpha``, or at the alpha with the least estimated error.
-
-        Also the path on which that alpha was found.
-        """
-        start, points = None, []
-        if isinstance(self.alpha, str):
-            lams = lambda_grid(problem, _AUTO_ALPHAS, None)
-            unproven = replace(settings, certify="none")
-            if show:
-                show.stage("path", "alphas")
-            each = show.point if show else None
-            path = compute_path(problem, lams.tolist(), unproven, each, until_turned=True)
-            chosen = path.least_error()
-            start, points = path.points[chosen].model, path.points
-            self._warn_of_end(path.end, chosen == len(path) - 1)
-        lam = float(self.alpha) if start is None else start.lam
-        try:
-            if show:
-                show.stage("search and proof", "kernels")
-            selected = problem.solve(
-                lam, settings, start=start, callback=show.step if show else None
-            )
-        except OutOfTime:
-            if start is None:
-                return constant_model(problem, lam, settings), points
-            return without_proof(start), points
-        _log.info("Solved at alpha %.4g. %s", lam, selected.certificate)
-        return selected, points
-
-    def _warn_of_outliers(self, problem: TrainingProblem, model: TermModel) -> None:
-        """Warn if one row has over half of the training loss: tol is relative to the objective."""
-        losses = problem.row_losses(problem.prediction(model))
-        scaled = problem.loss.degree > 0 and len(losses) > _FEW_ROWS
-        if scaled and np.max(losses) > 0.5 * np.sum(losses) > 0.0:
-            row = int(np.flatnonzero(problem.used)[np.argmax(losses)])
-            warnings.warn(
-                f"Row {row} carries more than half of the objective, to which tol is relative, so "
-                "that the fit to all other rows may be poor; check that row, or lower tol.",
-                UserWarning,
-                stacklevel=outside_level(),
-            )
+    return read_offset(offset, exposure, loss, shape)
 
 
 def check_refit_name(name: str | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,8 +15,9 @@ from hikernel.checks import check_integer
 from hikernel.columns import ColumnDesign, ColumnTable
 from hikernel.columns.reading import read_table
 from hikernel.engines.protocol import FloatArray
+from hikernel.estimators.exporting import Exporting
+from hikernel.estimators.offsets import without_offset
 from hikernel.estimators.quality import quality
-from hikernel.estimators.typed_bases import BaseEstimator
 from hikernel.explain import (
     Explanation,
     FunctionalANOVA,
@@ -28,7 +30,7 @@ from hikernel.explain import (
 from hikernel.explain.model_text import ModelText, certificate_words, title_words
 from hikernel.explain.reasons import reasons, values_of_row
 from hikernel.graphs import Design
-from hikernel.losses import LogLoss, Loss, Multinomial, Poisson
+from hikernel.losses import Cox, LogLoss, Loss, Multinomial
 from hikernel.search import Certificate
 from hikernel.selection import FitRecord, TermModel
 
@@ -46,8 +48,11 @@ _ONE_ROW = (
 )
 
 
-class Explanations(BaseEstimator):
+class Explanations(Exporting):
     """Mixin of methods that explain the model that predicts (after a refit, the refitted model)."""
+
+    _quantity: str | None = None
+    """What f is, if it is not a prediction of the target itself."""
 
     loss_: Loss
     alpha_: float
@@ -66,6 +71,11 @@ class Explanations(BaseEstimator):
     def __str__(self) -> str:
         """Return a fitted model in about ten lines; before ``fit``, scikit-learn's text."""
         return self._model_text().text() if self._is_fitted() else repr(self)
+
+    @property
+    def _task(self) -> str:
+        """What the model is for, in a word."""
+        return "classification" if hasattr(self, "classes_") else "regression"
 
     @property
     def _repr_html_(self) -> Callable[[], str]:
@@ -96,7 +106,7 @@ class Explanations(BaseEstimator):
         return ModelText(
             estimator=owner,
             title=title_words(
-                "regression" if classes is None else "classification",
+                self._task,
                 self._record.target,
                 None if classes is None else classes.tolist(),
                 self._record.n_rows,
@@ -203,8 +213,8 @@ class Explanations(BaseEstimator):
         Returns
         -------
         pandas.DataFrame of n_samples rows
-            One column "intercept" and one column per effect; each row sums to f(x) (with the
-            Poisson loss, the logarithm of the mean). For more than two classes the columns are
+            One column "intercept" and one column per effect; each row sums to f(x) (with a
+            logarithmic link, the logarithm of the mean). For more than two classes the columns are
             pairs (class, effect), and the columns of a class sum to its f(x). A variable whose
             name could be read as a term, such as "b * c", is written in quotes. If X is a pandas
             object, the rows have its index.
@@ -279,7 +289,8 @@ class Explanations(BaseEstimator):
         Explanation
             The prediction, its probability, the intercept, and one reason per effect, the largest
             contribution first; together they sum to f(x). ``print`` shows it, ``frame()`` and
-            ``to_dict()`` return it as data. On a graph the reasons are its nodes.
+            ``to_dict()`` return it as data. On a graph the reasons are its nodes. The offset of
+            the row is taken as zero, its exposure as one.
 
         Raises
         ------
@@ -307,8 +318,8 @@ class Explanations(BaseEstimator):
             f=tuple(np.ravel(f[0])[outputs].tolist()),
             intercept=intercept,
             reasons=parts,
-            link=self._link(),
-            target=self._record.target,
+            link=self._link() + without_offset(self._record),
+            target=self._quantity or self._record.target,
             is_label=labels is not None,
         )
 
@@ -326,7 +337,8 @@ class Explanations(BaseEstimator):
             raise ValueError(_ONE_ROW.format(f"{n_rows} rows"))
         if not table:
             return rows, None
-        return rows, values_of_row(self._column_design("explain()"), read_table(X), rows)
+        read = partial(read_table, X)
+        return rows, values_of_row(self._column_design("explain()"), read, rows)
 
     def _outputs(self) -> list[str] | None:
         """Return the names of the outputs (the classes), or None for a single output."""
@@ -336,15 +348,25 @@ class Explanations(BaseEstimator):
 
     def _link(self) -> str:
         """Return a line on how predictions follow from f; empty if they are f itself."""
-        if isinstance(self.loss_, Poisson):
-            return "mean of y = exp(f)"
+        if isinstance(self.loss_, Cox):
+            return "hazard = exp(f) times the baseline hazard"
+        record = getattr(self, "_record", None)  # a scorer may ask before there is one
+        offset, exposure = getattr(record, "offset", None), getattr(record, "exposure", None)
+        if self.loss_.link == "log":
+            inside = "f" if offset is None else f"f + {offset}"
+            return f"mean of y = exp({inside})" + (f" * {exposure}" if exposure else "")
         if not hasattr(self, "classes_"):
-            return ""
+            return "" if offset is None else f"prediction = f + {offset}"
+        link = self._class_link()
+        return link if offset is None else f"{link}, where {offset} is added to f"
+
+    def _class_link(self) -> str:
+        """Return a line on how labels or probabilities follow from f."""
         if self._model.coef.ndim > 1:
             if isinstance(self.loss_, Multinomial):
                 return "P(y = k) is proportional to exp(f[k])"
             return "y = the class k with the largest f[k]"
-        no, yes = self.classes_.tolist()
+        no, yes = self.classes_.tolist()  # type: ignore[attr-defined]
         if isinstance(self.loss_, LogLoss):
             return f"P(y = {yes!r}) = 1 / (1 + exp(-f))"
         return f"y = {yes!r} where f > 0, {no!r} elsewhere"

@@ -35,6 +35,7 @@ OF_COLUMNS = (
     "ordered",
     "degree",
     "max_order",
+    "interactions",
     "weight_base",
     "root_weight",
     "engine",
@@ -53,6 +54,7 @@ class ModelParameters:
     ordered: Any = None
     degree: int = 4
     max_order: int | None = None
+    interactions: Any = None
     weight_base: float | Literal["auto"] = "auto"
     root_weight: float = 1.0
     engine: str = "auto"
@@ -74,6 +76,7 @@ class ModelOptions(TypedDict, total=False):
     ordered: Any
     degree: int
     max_order: int | None
+    interactions: Any
     weight_base: float | Literal["auto"]
     root_weight: float
     engine: str
@@ -97,14 +100,15 @@ class ChoiceParameters(ModelParameters):
     scoring: Any = None
     rule: str = "sparse"
     refit: str | None = "auto"
+    monotone: Any = None
     n_jobs: int | None = None
 
 
 DESCRIPTIONS: dict[str, str] = {
     "alpha": """float or "auto"
     Regularisation strength: smaller values select more terms. It does not depend on the scale of
-    y, except with the Poisson loss. "auto" solves a path and takes the alpha with the least
-    estimated error (``docs/method.md``), at the cost of about one fold of
+    y, except with the Poisson and Tweedie losses. "auto" solves a path and takes the alpha with
+    the least estimated error (``docs/method.md``), at the cost of about one fold of
     :class:`~hikernel.HKLRegressorCV`; ``alpha_`` is the result.""",
     "alphas": """sequence of float, optional
     Regularisation strengths, in any order. The default is a grid that is evenly spaced on a
@@ -147,7 +151,8 @@ DESCRIPTIONS: dict[str, str] = {
     "categorical" (centred indicators; more than 32 from frequent to rare).
     Also possible are an object from :mod:`hikernel.bases`, and a mapping from column names or
     positions to names or objects. Unless a mapping names them, columns of categories get
-    "categorical", and booleans and indicators of missing values get one bounded level. ``bases_``
+    "categorical", booleans and indicators of missing values get one bounded level, and parts of
+    dates that come back, such as the hour, get waves. ``bases_``
     shows the basis of each column and the reason for it. Given by name, "gaussian" and
     "kernel_pca" have a constant level 0, so that a term depends only on its own variables. The
     object ``Gaussian()`` is the kernel of the paper: its level 0 is a bump function, and every
@@ -156,7 +161,8 @@ DESCRIPTIONS: dict[str, str] = {
     Names or positions of numeric columns to treat as categories, or a boolean mask with one entry
     per column. Text and the category types of pandas and polars are always categories. Where the
     names of a pandas frame are integers, an integer is a name; tuples name columns of a
-    MultiIndex. Both hold for ``basis``, too.""",
+    MultiIndex. Both hold for ``basis``, too, and so do names of parts of dates ("sold (year)").
+    A column of dates that is named has a category for every date.""",
     "ordered": """mapping or list of columns, optional
     Columns whose categories have an order, with all categories from the lowest to the highest:
     ``{"quality": ["low", "fair", "good"]}``. In a list of columns, each has the order of its
@@ -166,7 +172,15 @@ DESCRIPTIONS: dict[str, str] = {
     Highest level of a variable, for bases given by name that have a degree.""",
     "max_order": """int, optional
     Largest number of variables in a term; unlimited by default. With a limit, the proof works for
-    thousands of variables.""",
+    thousands of variables. For a sparse X it is 1 or 2, and 2 by default.""",
+    "interactions": """None, "none", list of groups of columns, or mapping, optional
+    Which columns may be in a term together; None for any. A list of groups (``[("age", "sex"),
+    ("size", "age", "year")]``) allows the interactions within each group. A mapping has groups to
+    "allow", to "forbid", or both; "*" stands for any one column: ``{"allow": [("age", "*")]}`` for
+    pairs with age, ``{"forbid": [("region", "*")]}`` for a region that acts alone, ``{"forbid":
+    [("age", "sex")]}`` for no term with both. "none" allows no interactions. Columns are named as
+    in ``categorical``. Every column may act alone, and an indicator of missing values follows its
+    column. Search and proof are about the terms that may enter.""",
     "weight_base": """float or "auto"
     The weight d_v of a term is a product over its variables. With "auto" it follows from the data
     (``docs/method.md``): the base is as small as a budget on the sum of all kernels allows, and
@@ -184,7 +198,8 @@ DESCRIPTIONS: dict[str, str] = {
     the result by branch and bound, without adding terms to the model. "paper" is the rule of Bach
     (2008): it looks one step ahead, and adds to the hull whatever its proof needs.""",
     "max_kernels": """int
-    Largest number of nodes in a hull that is solved.""",
+    Largest number of nodes in a hull that is solved. Products of many categories have many columns
+    each. They also end a search before a hull has more columns than this, and than about 2,000.""",
     "tol": """float
     Duality gap to prove on the whole graph, relative to the objective. The look-ahead search for
     terms goes to 1/1000 if tol is larger.""",
@@ -208,6 +223,21 @@ DESCRIPTIONS: dict[str, str] = {
     certificate, ``hull_`` and ``dual_coef_`` are about the convex problem. Leave-one-out omits a
     row with all its weight, so that with a refit a row of weight two is not quite equivalent to
     two rows.""",
+    "monotone": """mapping, optional
+    Columns in which f may only rise or only fall, by name or position: ``{"age": 1}`` or
+    ``{"age": "increasing"}``, -1 or "decreasing" for the other direction. It holds for all values
+    of the column, between and beyond the training rows, whatever the other columns are. Such a
+    column takes part in no interaction. Its direction is a constraint on the refit, which then
+    cannot be None ("ridge" takes its place); the convex problem that selects the terms has no such
+    constraint, and the certificate says so. The basis of the column must be "orthonormal", "asinh",
+    "rank" or "steps", as "auto" chooses; categories must have an order. What a missing value
+    contributes is not constrained. Directions need a smooth loss with one output.""",
+    "warm_start": """bool
+    Whether a fit keeps its features and solutions for the next one. A fit of the same X, y and
+    weights with another alpha, refit or tolerance then starts at the nearest alpha that was solved,
+    or takes the path of alpha="auto" as it is, and has only its own search and proof to do; the
+    model is the same within ``tol``. Other data, or other parameters of the graph, start anew.
+    The training rows stay in memory, but not in pickles and files.""",
     "time_budget": """float, optional
     Seconds for the whole fit, cross-validation included. When they are spent, the fit ends within
     about two seconds with what it has; a warning says whether the model or only its proof was cut

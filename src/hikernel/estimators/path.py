@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -12,116 +12,23 @@ from numpy.typing import NDArray
 
 from hikernel.checks import check_integer, check_number, outside_level
 from hikernel.engines.protocol import FloatArray
-from hikernel.estimators.classifier import Labels
+from hikernel.estimators.censored import censored_target, read_censored
 from hikernel.estimators.estimator import HKLEstimator
+from hikernel.estimators.labels import Labels
 from hikernel.estimators.parameters import ModelOptions, documented, same_parameters
-from hikernel.graphs import Design
-from hikernel.losses import CLASSIFICATION, REGRESSION, Loss, make_loss
+from hikernel.estimators.solved_path import Path
+from hikernel.losses import CLASSIFICATION, REGRESSION, SURVIVAL, Cox, Loss, make_loss
 from hikernel.selection import (
     PathEnd,
-    PathPoint,
     TrainingProblem,
     compute_path,
     lambda_grid,
 )
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
-__all__ = ["Path", "check_alphas", "hkl_path", "path_lams"]
-
-
-@dataclass(frozen=True)
-class Path:
-    """Models for decreasing alpha.
-
-    Attributes
-    ----------
-    points : list of PathPoint
-        One model per alpha, in the order of decreasing alpha.
-    reason : PathEnd
-        Why the path ended where it did; ``reason.sentence`` is the explanation as text.
-    design : Design
-        The fitted bases or kernels.
-    respond : callable
-        Function that turns f(x) into predictions.
-    """
-
-    points: list[PathPoint]
-    reason: PathEnd
-    design: Design
-    respond: Callable[[FloatArray], NDArray[Any]]
-
-    @property
-    def alphas(self) -> FloatArray:
-        """The values of alpha, largest first."""
-        return np.array([point.model.lam for point in self.points])
-
-    def __len__(self) -> int:
-        return len(self.points)
-
-    def at(self, alpha: float) -> PathPoint:
-        """Return the point of the path at ``alpha``, matched to a relative precision of 1e-6.
-
-        Raises
-        ------
-        ValueError
-            If ``alpha`` is not on the path; the message names the nearest alpha that is.
-        """
-        alphas = self.alphas
-        nearest = int(np.argmin(np.abs(np.log(alphas / alpha))))
-        if not np.isclose(alphas[nearest], alpha, rtol=1e-6, atol=0.0):
-            raise ValueError(
-                f"alpha={alpha!r} is not on the path; the nearest that is, is {alphas[nearest]!r}."
-            )
-        return self.points[nearest]
-
-    def predict(self, X: Any, alpha: float | None = None) -> NDArray[Any]:
-        """Return predictions: numbers for a regression loss, labels for a classification loss.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n, p)
-            Rows with the columns of the training data.
-        alpha : float, optional
-            An alpha of the path; by default there are predictions for all of them.
-
-        Returns
-        -------
-        ndarray of shape (n,), or (n, n_alphas) without ``alpha``
-        """
-        if alpha is not None:
-            return self.respond(self.decision_function(X, alpha))
-        rows = self.design.read(X)
-        values = [point.model.predict(self.design, rows) for point in self.points]
-        return np.column_stack([self.respond(f) for f in values])
-
-    def decision_function(self, X: Any, alpha: float) -> FloatArray:
-        """Return f(x) at one alpha, shape (n,), or (n, n_classes) for more than two classes."""
-        return self.at(alpha).model.predict(self.design, self.design.read(X))
-
-    def hull(self, alpha: float) -> pd.DataFrame:
-        """Return the hull at one alpha, one row per node."""
-        return self.at(alpha).model.frame(self.design)
-
-    def table(self) -> pd.DataFrame:
-        """Return one row per alpha: terms, objective, gap, explained share of the loss, time."""
-        import pandas as pd
-
-        certificates = [point.model.certificate for point in self.points]
-        return pd.DataFrame(
-            {
-                "alpha": self.alphas,
-                "terms": [point.model.n_terms for point in self.points],
-                "kernels": [certificate.n_kernels for certificate in certificates],
-                "objective": [certificate.objective for certificate in certificates],
-                "relative_gap": [certificate.relative_gap for certificate in certificates],
-                "certified": [certificate.certified for certificate in certificates],
-                "explained": [point.explained for point in self.points],
-                "error": [point.error for point in self.points],
-                "seconds": [point.seconds for point in self.points],
-            }
-        )
+__all__ = ["check_alphas", "hkl_path", "path_lams"]
 
 
 def check_alphas(alphas: Any, n_alphas: int, eps: float | None) -> None:
@@ -166,10 +73,16 @@ class _PathParameters(HKLEstimator):
 
     @property
     def _holds_labels(self) -> bool:  # type: ignore[override]
-        return any(
-            self.loss == name or isinstance(self.loss, kind)
-            for name, kind in CLASSIFICATION.items()
-        )
+        if isinstance(self.loss, Loss):
+            return self.loss.for_labels
+        return isinstance(self.loss, str) and self.loss in CLASSIFICATION
+
+    @property
+    def _holds_times(self) -> bool:
+        return self.loss == Cox.name or isinstance(self.loss, Cox)
+
+    def _checked_target(self, y: Any) -> NDArray[Any]:
+        return read_censored(y) if self._holds_times else super()._checked_target(y)
 
     def _read_target(
         self, y: NDArray[Any], weights: FloatArray
@@ -177,16 +90,19 @@ class _PathParameters(HKLEstimator):
         if self._holds_labels:
             self._labels, target = Labels.of(y, weights, self.loss)
             return target, weights, self._labels.loss
+        if self._holds_times:
+            return censored_target(y), weights, make_loss(self.loss, SURVIVAL)
         return y, weights, make_loss(self.loss, REGRESSION | CLASSIFICATION)
 
-    def compute(self, X: Any, y: Any, sample_weight: Any) -> Path:
+    def compute(self, X: Any, y: Any, sample_weight: Any, offset: Any, exposure: Any) -> Path:
         """Solve the path for the given data."""
         settings = self._check_parameters()
         check_alphas(self.alphas, self.n_alphas, self.eps)
         with self._progress() as show, self._time_limit():
             if show:
                 show.stage("read")
-            problem = self._training_problem(self._read_data(X, y, sample_weight), settings)
+            data = self._read_data(X, y, sample_weight, offset, exposure)
+            problem = self._training_problem(data, settings)
             lams = path_lams(problem, self.alphas, self.n_alphas, self.eps)
             turning = self.alphas is None and self.eps is None
             if show:
@@ -195,8 +111,8 @@ class _PathParameters(HKLEstimator):
             path = compute_path(problem, lams, settings, each, until_turned=turning)
         if path.end is PathEnd.TIME:
             warnings.warn(path.end.sentence, UserWarning, stacklevel=outside_level())
-        respond = self._labels.choose if self._holds_labels else problem.loss.predict_mean
-        return Path(path.points, path.end, problem.design, respond)
+        respond = self._labels.choose if self._holds_labels else data.loss.predict_mean
+        return Path(path.points, path.end, problem.design, respond, data.loss)
 
 
 class PathOptions(ModelOptions, total=False):
@@ -211,7 +127,13 @@ class PathOptions(ModelOptions, total=False):
 @documented
 @same_parameters(_PathParameters)
 def hkl_path(
-    X: Any, y: Any, *, sample_weight: Any = None, **parameters: Unpack[PathOptions]
+    X: Any,
+    y: Any,
+    *,
+    sample_weight: Any = None,
+    offset: Any = None,
+    exposure: Any = None,
+    **parameters: Unpack[PathOptions],
 ) -> Path:
     """Solve the convex problem of the estimators for a whole path of alphas.
 
@@ -221,11 +143,14 @@ def hkl_path(
         Numbers, booleans and categories, with or without missing values. With ``graph=``, whatever
         the graph takes.
     y : array-like of shape (n_samples,)
-        Target, or labels for a classification loss.
+        Target, labels for a classification loss, or times and events for the loss "cox".
     sample_weight : array-like of shape (n_samples,), optional
         Weights, zero or positive.
+    offset, exposure : array-like of shape (n_samples,), optional
+        As for ``fit`` of the estimators.
     loss : str or Loss, default="squared_error"
-        A loss of :class:`~hikernel.HKLRegressor` or of :class:`~hikernel.HKLClassifier`.
+        A loss of :class:`~hikernel.HKLRegressor` or of :class:`~hikernel.HKLClassifier`, or "cox"
+        for the loss of :class:`~hikernel.HKLSurvival`.
     certify : {"none", "auto", "exact", "statistical"}, default="none"
         As for the estimators, but by default the kernels outside the hull are not bounded: that
         takes seconds per alpha, and is best done only for the alpha that is finally chosen. On
@@ -257,4 +182,4 @@ def hkl_path(
     except TypeError as error:
         message = str(error).replace("_PathParameters.__init__()", "hkl_path()")
         raise TypeError(message) from None
-    return fit.compute(X, y, sample_weight)
+    return fit.compute(X, y, sample_weight, offset, exposure)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hikernel.losses import Loss, SquaredError
+from hikernel.losses import Cox, Loss, SquaredError
 
 __all__ = ["quality"]
 
@@ -20,7 +20,7 @@ def quality(estimator: Any) -> dict[str, Any]:
 
     Parameters
     ----------
-    estimator : HKLRegressor, HKLClassifier, HKLRegressorCV or HKLClassifierCV
+    estimator : HKLRegressor, HKLClassifier, HKLSurvival, or a cross-validated form
         A fitted estimator.
 
     Returns
@@ -46,7 +46,7 @@ def quality(estimator: Any) -> dict[str, Any]:
         if n_folds is not None:
             why = "the time budget ended before every fold had a model"
         share = _percent(record.explained)
-        words = f"Explains {share} of {_whole(loss)} on the training rows; {why}."
+        words = f"Explains {share} of {_whole(estimator)} on the training rows; {why}."
         return out | {"kind": "training", "explained": record.explained, "words": words}
     scoring = estimator.scoring
     sign = -1.0 if scoring is None else 1.0
@@ -61,27 +61,34 @@ def quality(estimator: Any) -> dict[str, Any]:
         "constant": None if constant is None else sign * constant,
     }
     if scoring is None and constant is not None and constant < 0.0:
-        out["explained"] = 1.0 - out["model"] / out["constant"]
+        out["explained"] = loss.explained(out["model"], out["constant"])
         if linear is not None:
-            out["linear_explained"] = 1.0 - out["linear"] / out["constant"]
-    return out | {"words": _words(out, loss)}
+            out["linear_explained"] = loss.explained(out["linear"], out["constant"])
+    return out | {"words": _words(out, estimator)}
 
 
 def _metric(loss: Loss, scoring: Any) -> str:
     """Return the name of the score; that of a function of the user is not known."""
+    if scoring is None and isinstance(loss, Cox):
+        return "1 - gain of the partial log-likelihood per event"
     if scoring is None:
         kind = "" if isinstance(loss, SquaredError) else loss.name.removesuffix("_loss")
         return " ".join(["mean", *kind.split("_"), "loss"]).replace("  ", " ")
     return scoring if isinstance(scoring, str) else "score"
 
 
-def _whole(loss: Loss) -> str:
-    squared = isinstance(loss, SquaredError)
-    return "the variance of y" if squared else "the loss of the best constant"
+def _whole(estimator: Any) -> str:
+    offset = estimator._record.offset
+    if isinstance(estimator.loss_, Cox):
+        return "the variation of the risk"
+    if isinstance(estimator.loss_, SquaredError):
+        return "the variance of y" if offset is None else f"the variance of y - {offset}"
+    return "the loss of the best constant"
 
 
-def _words(out: dict[str, Any], loss: Loss) -> str:
+def _words(out: dict[str, Any], estimator: Any) -> str:
     """Return a sentence on a cross-validated score."""
+    loss = estimator.loss_
     where = f"on held-out rows ({out['n_folds']} folds"
     error = out["standard_error"] or 0.0
     if out["explained"] is None:
@@ -91,11 +98,14 @@ def _words(out: dict[str, Any], loss: Loss) -> str:
             if out[name] is not None:
                 words += f", a {name} model {out[name]:.4g}"
         return f"{words}."
-    words = f"Explains {_percent(out['explained'])} of {_whole(loss)} {where}, standard error "
-    words += f"{_percent(error / out['constant'])})"
+    words = f"Explains {_percent(out['explained'])} of {_whole(estimator)} {where}, standard error "
+    ends = [loss.explained(out["model"] + step, out["constant"]) for step in (error, -error)]
+    words += f"{_percent(0.5 * (ends[1] - ends[0]))})"
     if out["linear_explained"] is not None:
         words += f", a linear model {_percent(out['linear_explained'])}"
-    if not isinstance(loss, SquaredError):
+    if isinstance(loss, Cox):
+        words += f"; the partial log-likelihood gains {1.0 - out['model']:.3g} per event"
+    elif not isinstance(loss, SquaredError):
         words += f"; {out['metric']} {out['model']:.4g}"
     if out["explained"] <= _HARDLY:
         words += ". That is hardly better than a constant, and the effects are not to be trusted"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,10 +14,10 @@ from sklearn.base import clone, is_classifier
 from sklearn.utils.validation import check_random_state
 
 from hikernel.checks import check_integer, check_number, check_weights
-from hikernel.columns.table import TableRows
 from hikernel.engines.protocol import FloatArray, Node
 from hikernel.estimators.comparison import CrossValidatedEstimator
-from hikernel.estimators.estimator import HKLEstimator, OneAlphaEstimator
+from hikernel.estimators.estimator import HKLEstimator
+from hikernel.estimators.one_alpha import OneAlphaEstimator
 from hikernel.estimators.training_data import TrainingData
 from hikernel.graphs import unambiguous
 from hikernel.search import SearchSettings
@@ -79,6 +79,8 @@ def stability_selection(
     y: Any,
     *,
     sample_weight: Any = None,
+    offset: Any = None,
+    exposure: Any = None,
     alphas: Sequence[float] | None = None,
     n_subsamples: int = 50,
     fraction: float = 0.5,
@@ -101,6 +103,8 @@ def stability_selection(
         Target.
     sample_weight : array-like of shape (n_samples,), optional
         Weights, zero or positive; rows of weight zero are not drawn.
+    offset, exposure : array-like of shape (n_samples,), optional
+        As for ``estimator.fit``.
     alphas : sequence of float, optional
         Regularisation strengths, in place of ``estimator.alpha``. A term counts as selected on a
         subsample if it is selected at any of them.
@@ -164,13 +168,10 @@ def stability_selection(
     labels = is_classifier(estimator)
     plain = _without_extras(estimator, chosen[0])
     settings = plain._check_parameters()
-    data = plain._read_data(X, y, sample_weight)
+    data = plain._read_data(X, y, sample_weight, offset, exposure)
     weights = check_weights(len(data.y), sample_weight)  # without class weights
     draws = _pairs(data.y if labels else None, weights, n_subsamples, fraction, random_state)
-    jobs = (
-        delayed(_fit)(plain, settings, chosen, data.rows.alone(rows), data.y[rows], weights[rows])
-        for rows in draws
-    )
+    jobs = (delayed(_fit)(plain, settings, chosen, _drawn(data, weights, rows)) for rows in draws)
     found: list[Terms] = Parallel(n_jobs=n_jobs)(jobs)
     return _summary(found, data.rows.table.names, threshold, fraction, len(draws[0]))
 
@@ -232,18 +233,30 @@ def _pairs(
     return draws
 
 
+def _drawn(data: TrainingData, weights: FloatArray, rows: Rows) -> TrainingData:
+    """Return some of the rows, with weights that those of classes have no part in."""
+    offset = data.offset
+    return replace(
+        data,
+        rows=data.rows.alone(rows),
+        y=data.y[rows],
+        target=data.target[rows],
+        weights=weights[rows],
+        offset=None if offset is None else replace(offset, values=offset.values[rows]),
+    )
+
+
 def _fit(
     estimator: OneAlphaEstimator,
     settings: SearchSettings,
     alphas: list[float],
-    rows: TableRows,
-    y: NDArray[Any],
-    weights: FloatArray,
+    drawn: TrainingData,
 ) -> Terms:
     """Return what is selected on the given rows, at any of the alphas."""
     estimator = clone(estimator)  # it keeps the labels of y, and threads share the given one
-    target, weights, loss = estimator._read_target(y, check_weights(len(y), weights))
-    data = TrainingData(estimator._source(), rows, y, target, weights, loss)
+    y = drawn.y
+    target, weights, loss = estimator._read_target(y, check_weights(len(y), drawn.weights))
+    data = replace(drawn, target=target, weights=weights, loss=loss)
     problem = estimator._training_problem(data, settings)
     terms: set[Node] = set()
     for alpha in alphas:

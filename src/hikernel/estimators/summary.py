@@ -16,9 +16,8 @@ from hikernel.columns import ColumnDesign
 from hikernel.estimators.quality import quality
 from hikernel.explain.model_data import effects_data, function_data, terms_data, variables_data
 from hikernel.graphs import Design, SearchGraph
-from hikernel.losses import LogLoss, Multinomial, Poisson
+from hikernel.losses import Cox, LogLoss, Multinomial
 from hikernel.search import Certificate
-from hikernel.search.certificate import readable_count
 from hikernel.selection import FitRecord, TermModel
 from hikernel.selection.record import QUANTILES
 
@@ -48,7 +47,7 @@ def summarize(estimator: Any) -> Data:
 
     Parameters
     ----------
-    estimator : HKLRegressor, HKLClassifier, HKLRegressorCV or HKLClassifierCV
+    estimator : HKLRegressor, HKLClassifier, HKLSurvival, or a cross-validated form
         A fitted estimator, which may come from a file.
 
     Returns
@@ -61,16 +60,18 @@ def summarize(estimator: Any) -> Data:
     labels = None if classes is None else [str(label) for label in classes.tolist()]
     several = model.coef.ndim > 1
     columns = estimator._columns
-    effects = effects_data(model, design, columns, record)
+    posterior = getattr(estimator, "_posterior", None)
+    effects = effects_data(model, design, columns, record, posterior)
     function, note = function_data(model, columns, record, effects)
     return {
         "schema": SUMMARY_SCHEMA,
         "version": __version__,
         "estimator": type(estimator).__name__,
-        "task": "regression" if classes is None else "classification",
+        "task": estimator._task,
         "target": record.target,
         "classes": labels,
-        "outputs": labels if several else [record.target or "f"],
+        "class_values": None if classes is None else [_plain(c) for c in classes.tolist()],
+        "outputs": labels if several else [estimator._quantity or record.target or "f"],
         "loss": estimator.loss_.name,
         "link": {"kind": _link(estimator), "words": estimator._link()},
         "settings": {name: _plain(value) for name, value in estimator.get_params(False).items()},
@@ -97,8 +98,10 @@ def summarize(estimator: Any) -> Data:
 def _link(estimator: Any) -> str:
     """Return how predictions follow from f."""
     loss, several = estimator.loss_, estimator._model.coef.ndim > 1
-    if isinstance(loss, Poisson):
+    if loss.link == "log":
         return "exp"
+    if isinstance(loss, Cox):
+        return "hazard"
     if not hasattr(estimator, "classes_"):
         return "identity"
     if several:
@@ -136,12 +139,14 @@ def _number(value: Any) -> float | None:
 
 def _data(design: ColumnDesign | None, record: FitRecord) -> Data:
     out: Data = {"n_rows": record.n_rows, "weighted": record.weighted}
+    out |= {"offset": record.offset, "exposure": record.exposure}
     if design is None:
-        return out | {"n_columns": None, "has_columns": False, "columns": []}
+        return out | {"n_columns": None, "has_columns": False, "names": [], "columns": []}
     columns = [_column(design, record, m) for m in range(len(design.names))]
     return out | {
         "n_columns": design.table.n_features_in,
         "has_columns": True,
+        "names": list(design.table.input_names),
         "columns": columns,
     }
 
@@ -252,8 +257,10 @@ def _certificate(certificate: Certificate) -> Data:
         "objective": _number(certificate.objective),
         "bound": _number(certificate.dual_bound) if proven else None,
         "confidence": certificate.confidence,
-        "n_kernels_in_graph": readable_count(certificate.n_vertices),
+        "n_kernels_in_graph": certificate.graph_size,
         "n_explored": certificate.n_explored,
         "n_in_problem": certificate.n_kernels,
+        "monotone": dict(certificate.monotone),
+        "refit_gap": None if certificate.refit_gap is None else _number(certificate.refit_gap),
         "words": certificate.explain(),
     }

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
 from hikernel.engines.protocol import FloatArray
 from hikernel.graphs import GraphSource
 from hikernel.losses import Loss
+
+if TYPE_CHECKING:
+    from hikernel.estimators.offsets import RowOffset
 
 __all__ = ["TrainingData"]
 
@@ -34,6 +37,8 @@ class TrainingData:
         The loss.
     name : str or None
         Name of y, if it is a column with a name.
+    offset : RowOffset or None
+        What is added to f in every row; None for nothing.
     """
 
     source: GraphSource
@@ -43,3 +48,4 @@ class TrainingData:
     weights: FloatArray
     loss: Loss
     name: str | None = None
+    offset: RowOffset | None = None

@@ -122,7 +122,9 @@ class _Writer:
         if any(self.book.has_range(factor) for factor in self._factors()):
             lines.append("  beyond its range a variable counts as the nearer end of it")
         used = {m for effect in self.written for m in effect.variables}
-        zero = ["missing"] if used & set(self.design.table.indicators) else []
+        table = self.design.table
+        sources = {table.input_of(m) for m in used if m < table.n_values}
+        zero = ["missing"] if sources & set(table.indicators) else []
         axes = {axis for effect in self.written for key in effect.tables for axis in key}
         if any(axis.kind == "category" for axis in axes):
             zero.append("a category that is not listed")

@@ -15,6 +15,7 @@ from hikernel.bases.categorical import FittedCategorical
 from hikernel.bases.gaussian import FittedGaussian
 from hikernel.bases.kernel_pca import FittedKernelPCA
 from hikernel.bases.orthonormal import FittedOrthonormalPolynomial
+from hikernel.bases.periodic import FittedPeriodic
 from hikernel.bases.rank import FittedRankPolynomial
 from hikernel.bases.spline import FittedSpline
 from hikernel.bases.steps import FittedSteps
@@ -38,6 +39,7 @@ _LEVELS: dict[type[FittedBasis], tuple[str, str]] = {
     FittedCategorical: ("c", "centred indicators of categories"),
     FittedOrthonormalPolynomial: ("p", "polynomial orthonormal on the training rows"),
     FittedAsinhPolynomial: ("r", "polynomial in asinh, orthonormal on the training rows"),
+    FittedPeriodic: ("w", "wave of a period, centred"),
     FittedRankPolynomial: ("q", "polynomial in the rank among the training rows, bounded"),
     FittedSteps: ("u", "steps at the quantiles of the training rows"),
 }

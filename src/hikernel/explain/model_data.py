@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,6 +15,9 @@ from hikernel.graphs import Design
 from hikernel.selection import FitRecord, TermModel
 from hikernel.selection.record import QUANTILES
 
+if TYPE_CHECKING:
+    from hikernel.selection.posterior import Posterior
+
 __all__ = ["effects_data", "function_data", "terms_data", "variables_data"]
 
 _MOST_AXES = 3
@@ -23,9 +26,16 @@ Data = dict[str, Any]
 
 
 def effects_data(
-    model: TermModel, design: Design, columns: ColumnDesign | None, record: FitRecord
+    model: TermModel,
+    design: Design,
+    columns: ColumnDesign | None,
+    record: FitRecord,
+    posterior: Posterior | None = None,
 ) -> list[Data]:
-    """Return the effects, the largest share first, each with a view where there are columns."""
+    """Return the effects, the largest share first, each with a view where there are columns.
+
+    With a posterior, views of one variable have standard deviations.
+    """
     frame = effects_summary(model, design)
     kept = model.kept()
     out: list[Data] = []
@@ -45,13 +55,22 @@ def effects_data(
             index = [i for i, node in enumerate(kept.nodes) if {m for m, _ in node} == wanted]
             nodes = [kept.nodes[i] for i in index]
             blocks = [kept.blocks[i] for i in index]
-            effect["view"] = _view(columns, record, nodes, blocks)
+            effect["view"], axes = _view(columns, record, nodes, blocks)
+            if posterior is not None and len(axes) == 1:
+                from hikernel.explain.effect_bars import view_std  # imported only when needed
+
+                effect["view"]["std"] = _nested(view_std(posterior, model, columns, index, axes))
         out.append(effect)
     return out
 
 
-def _view(design: ColumnDesign, record: FitRecord, nodes: Any, blocks: Any) -> Data:
-    """Return an effect on a grid: three axes at most, further variables at one value each."""
+def _view(
+    design: ColumnDesign, record: FitRecord, nodes: Any, blocks: Any
+) -> tuple[Data, list[Axis]]:
+    """Return an effect on a grid, and all its axes.
+
+    There are three axes at most in the view, with further variables at one value each.
+    """
     variables = [m for m, _ in nodes[0]]
     levels = {m: [dict(node)[m] for node in nodes] for m in variables}
     place = min(len(variables), _MOST_AXES) - 1
@@ -77,7 +96,7 @@ def _view(design: ColumnDesign, record: FitRecord, nodes: Any, blocks: Any) -> D
     values = effect_view(design, nodes, blocks, shown)
     values = values.reshape(values.shape[: _MOST_AXES + 1])
     axes = [one.data(design.names[one.variable]) for one in shown[:_MOST_AXES]]
-    return {"axes": axes, "values": _nested(values), "held": held}
+    return {"axes": axes, "values": _nested(values), "std": None, "held": held}, shown
 
 
 def _nested(values: FloatArray) -> Any:
@@ -140,6 +159,9 @@ def function_data(
         term["effect"] = place.get(tuple(names))
     for one in function["inputs"]:
         m = one["column"]
+        if one["kind"] in ("date", "duration"):
+            _describe_date(one, design, record)
+            continue
         found = record.statistics.get(m)
         labels = one["labels"]
         one["missing_allowed"] = m in design.table.indicators
@@ -154,10 +176,22 @@ def function_data(
     return function, ""
 
 
+def _describe_date(one: Data, design: ColumnDesign, record: FitRecord) -> None:
+    """Add the range of an input of dates to it, in days, as the input is."""
+    m = one["column"]
+    date = next(date for date in design.table.dates if date.column == m)
+    low, high = date.start, date.end
+    middle = np.floor(0.5 * (low + high))
+    found = record.statistics.get(m)
+    if found is not None and date.parts[0] in ("days", "length"):
+        middle = date.start + found.quantiles[QUANTILES.index(0.5)]
+    if found is not None and date.kind == "duration":
+        low, high = found.low, found.high
+    one["missing_allowed"] = m in design.table.indicators
+    one |= {"min": low, "max": high, "default": float(middle)}
+
+
 def _variable_name(design: ColumnDesign, function: Data, variable: int) -> str:
     """Return the name in the matrix of a variable of the portable function."""
-    one = function["variables"][variable]
-    column = function["inputs"][one["input"]]["column"]
-    if one["missing"]:
-        column = design.table.n_features_in + design.table.indicators.index(column)
-    return design.names[int(column)]
+    column: int = function["variables"][variable]["column"]
+    return design.names[column]

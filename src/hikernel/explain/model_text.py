@@ -7,6 +7,7 @@ everything that comes from data is escaped.
 from __future__ import annotations
 
 import html
+import math
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from hikernel.explain.cells import quoted
 from hikernel.explain.text_layout import LINE, percent
 from hikernel.search import Certificate
-from hikernel.search.certificate import readable_count
+from hikernel.search.certificate import direction_words, readable_count
 
 __all__ = ["ModelText", "certificate_words", "title_words"]
 
@@ -24,6 +25,8 @@ _NAME = 60
 """Length of the name of an effect, beyond which its middle is left out."""
 _CLASSES = 4
 """Largest number of classes that are named."""
+_OPTIMAL = 1e-6
+"""Relative gap of a refit under constraints up to which it is called optimal without a number."""
 
 
 @dataclass(frozen=True)
@@ -146,23 +149,30 @@ def title_words(
 
 def certificate_words(certificate: Certificate) -> str:
     """Return what is proven, in one or two short sentences."""
-    count = readable_count(certificate.n_vertices)
+    count = certificate.graph_size
     gap = f"{100.0 * certificate.relative_gap:.2g} %"
+    among = f"among {count} {'allowed ' if certificate.restricted else ''}kernels"
     if certificate.kind == "none":
-        words = f"nothing is proven, as other choices among {count} kernels were not bounded."
+        words = f"nothing is proven, as other choices {among} were not bounded."
     elif certificate.relative_gap > 0.5:
-        words = f"next to nothing is proven; other choices among {count} kernels may be better."
+        words = f"next to nothing is proven; other choices {among} may be better."
     else:
         how = "it is proven that" if certificate.certified else "it is only proven that"
         if certificate.kind == "statistical":
             how = f"with {100.0 * certificate.confidence:.3g} % confidence"
         asked = "" if certificate.certified else f" (asked for: {100.0 * certificate.tol:.2g} %)"
-        words = (
-            f"{how} no other choice among {count} kernels has an objective more than {gap} "
-            f"lower{asked}."
-        )
+        words = f"{how} no other choice {among} has an objective more than {gap} lower{asked}."
     if certificate.refit is None:
         return words
+    if certificate.monotone and certificate.refit_gap is not None:
+        how = f"f {direction_words(certificate.monotone)} in the refit ({certificate.refit})"
+        what = "that constraint" if len(certificate.monotone) == 1 else "these constraints"
+        if not math.isfinite(certificate.refit_gap):
+            return f"{words} {how} of the terms found, which has no proof."
+        to = ""
+        if certificate.refit_gap > _OPTIMAL:
+            to = f" to a relative gap of {certificate.refit_gap:.1g}"
+        return f"{words} {how} of the terms found, which is optimal under {what}{to}."
     return f"{words} The refit ({certificate.refit}) of the terms found has no proof."
 
 

@@ -23,6 +23,7 @@ from hikernel.bases.kernel_pca import FittedKernelPCA
 from hikernel.bases.kernels import CubicSplineKernel, GaussianKernel, LaplaceKernel
 from hikernel.bases.lowrank import LowRankMap
 from hikernel.bases.orthonormal import FittedOrthonormalPolynomial
+from hikernel.bases.periodic import FittedPeriodic
 from hikernel.bases.polynomial import FittedPolynomial
 from hikernel.bases.rank import FittedRankPolynomial
 from hikernel.bases.recurrence import binomial_powers
@@ -58,10 +59,12 @@ def portable_function(model: TermModel, design: ColumnDesign) -> Data:
     -------
     dict
         "intercept", a list with one number per output; "inputs", the columns of the table that f
-        depends on (position in the table, name, kind, labels of the categories, and whether these
-        are "ordered": a category that is not among the labels is then missing); "variables", the
-        arguments of f (position of the input; whether the variable is the indicator, 1 or 0, of a
-        missing input; and its "levels"); "terms" (factors, shape, coef).
+        depends on (position in the table, name, kind, labels of the categories, their "values" if
+        these are no text, and whether they are "ordered": a category that is not among the labels
+        is then missing; for dates the time "zone", or None); "variables", the arguments of f
+        (position of the input; position of the "column" in the matrix of the model; whether it is
+        the indicator, 1 or 0, of a missing input; the "part" of a date that it is, and the "start"
+        of its days, or None; and its "levels"); "terms" (factors, shape, coef).
 
     Raises
     ------
@@ -79,14 +82,21 @@ def portable_function(model: TermModel, design: ColumnDesign) -> Data:
     Where an input is missing, all levels of its variables are zero, except for level 0, which is
     "absent", and except for indicators.
 
+    An input of kind "date" is the number x of days since 1970-01-01, 0:00, on the clock of its
+    zone, with the time of day as a fraction; one of kind "duration" its length in days. A variable
+    with a "part" has a value that follows from x in place of x: "days" x - start, "year" and
+    "day of year" (1 to 366) those of the day floor(x) in the Gregorian calendar, "weekday"
+    (floor(x) + 3) modulo 7, 0 for Monday, "hour" 24 (x - floor(x)), rounded to six decimals, and
+    "length" x.
+
     The levels of a variable are a dict with a "kind", where z = (x - center) / scale:
 
     lookup
         One level, the unit vector of a position: with "table" "category", the position of x in
         "codes" (the zero vector if it is not there), where x is the position of the label for an
-        input of kind "category", 0 or 1 for "boolean", and the number itself for "number"; with
-        "table" "steps", the number of "cuts" below x, where a cut that equals x is not below it.
-        All levels of a lookup are summed up into one.
+        input of kind "category", 0 or 1 for "boolean", and the number itself for "number" and for
+        parts of dates; with "table" "steps", the number of "cuts" below x, where a cut that equals
+        x is not below it. All levels of a lookup are summed up into one.
     orthonormal
         z is clipped to "low" and "high"; p_0 = 1, and p_{j+1} = c / norms[j], where c starts as
         z p_j, and projections[j][a][i] p_i is subtracted for both a and all i <= j. Level j is p_j.
@@ -103,6 +113,9 @@ def portable_function(model: TermModel, design: ColumnDesign) -> Data:
         As hermite with t = root z in place of z and h_0 = height exp(-decay z^2). The levels are
         the constant one if "constant", then the first n_single of the h_j, one each, then, if there
         is a "rotation", one level: the remaining h_j (as many as it has rows) times the rotation.
+    periodic
+        Level j is scales[j - 1] times (cos(2 pi j x / period), sin(2 pi j x / period)) minus the
+        pair means[j - 1].
     kernel
         u solves L u = k(p, z) for the lower triangle "factor" (rows of L) and "pivots" p, where k
         is "kernel": {"name": "gaussian", "b"} exp(-b d^2), {"name": "laplace", "b"}
@@ -118,26 +131,18 @@ def portable_function(model: TermModel, design: ColumnDesign) -> Data:
     """
     used = sorted({m for node in model.kept().nodes for m, _ in node} | set(_bumps(design)))
     table = design.table
-    sources = {m: _source_column(design, m) for m in used}
-    inputs = sorted({source for source, _ in sources.values()})
+    inputs = sorted({table.input_of(m) for m in used})
     place = {m: i for i, m in enumerate(used)}
     return {
         "intercept": np.atleast_1d(model.intercept).tolist(),
-        "inputs": [
-            {
-                "column": m,
-                "name": table.names[m],
-                "kind": table.kinds[m],
-                "labels": _labels(table.categories[m]),
-                "ordered": m in table.ordered,
-            }
-            for m in inputs
-        ],
+        "inputs": [_input(design, m) for m in inputs],
         "variables": [
             {
-                "input": inputs.index(sources[m][0]),
-                "missing": sources[m][1],
-                "levels": _levels(design.bases[m]),
+                "input": inputs.index(table.input_of(m)),
+                "column": m,
+                "missing": m >= table.n_values,
+                **_part(design, m),
+                "levels": _part_levels(design, m),
             }
             for m in used
         ],
@@ -150,14 +155,51 @@ def _bumps(design: ColumnDesign) -> list[int]:
     return [m for m, basis in enumerate(design.bases) if not basis.constant_level]
 
 
-def _source_column(design: ColumnDesign, m: int) -> tuple[int, bool]:
-    """Return the column of the table of a variable, and whether it tells where that is missing."""
-    first = design.table.n_features_in
-    return (design.table.indicators[m - first], True) if m >= first else (m, False)
+def _input(design: ColumnDesign, m: int) -> Data:
+    """Return what is known of a column of the table."""
+    table = design.table
+    out: Data = {"column": m, "name": table.input_names[m]}
+    found = table.part(m)
+    if found is not None:
+        date, _ = found
+        empty = {"labels": None, "values": None, "ordered": False}
+        return out | {"kind": date.kind, **empty, "zone": date.zone}
+    return out | {
+        "kind": table.kinds[m],
+        "labels": _labels(table.categories[m]),
+        "values": _values(table.categories[m]),
+        "ordered": m in table.ordered,
+        "zone": None,
+    }
+
+
+def _part(design: ColumnDesign, m: int) -> Data:
+    """Return the part of a date that a variable is, and from where its days are counted."""
+    found = design.table.part(m) if m < design.table.n_values else None
+    if found is None:
+        return {"part": None, "start": None}
+    date, part = found
+    return {"part": part, "start": date.start if part == "days" else None}
+
+
+def _part_levels(design: ColumnDesign, m: int) -> Data:
+    """Return the levels of a variable; categories of a part of a date by values, not positions."""
+    levels, known = _levels(design.bases[m]), design.table.categories[m]
+    part = _part(design, m)["part"]
+    if part is not None and part != "weekday" and known is not None and "codes" in levels:
+        levels["codes"] = [float(known[int(code)]) for code in levels["codes"]]
+    return levels
 
 
 def _labels(categories: tuple[Any, ...] | None) -> list[str] | None:
     return None if categories is None else [str(label) for label in categories]
+
+
+def _values(categories: tuple[Any, ...] | None) -> list[Any] | None:
+    """Return the categories as they are in the table, None if all are text."""
+    if categories is None or all(isinstance(label, str) for label in categories):
+        return None
+    return list(categories)
 
 
 def _terms(model: TermModel, design: ColumnDesign, place: Mapping[int, int]) -> list[Data]:
@@ -331,6 +373,15 @@ def _branches(basis: FittedBranches) -> Data:
     }
 
 
+def _periodic(basis: FittedPeriodic) -> Data:
+    return {
+        "kind": "periodic",
+        "period": basis.period,
+        "means": basis.means.tolist(),
+        "scales": basis.scales.tolist(),
+    }
+
+
 _WRITERS: dict[type[FittedBasis], Callable[[Any], Data]] = {
     FittedConstant: _constant,
     FittedCategorical: _categorical,
@@ -338,6 +389,7 @@ _WRITERS: dict[type[FittedBasis], Callable[[Any], Data]] = {
     FittedOrthonormalPolynomial: _orthonormal,
     FittedAsinhPolynomial: _asinh,
     FittedRankPolynomial: _rank,
+    FittedPeriodic: _periodic,
     FittedPolynomial: _polynomial,
     FittedHermite: _hermite,
     FittedGaussian: _gaussian,

@@ -6,7 +6,7 @@ An `Explanation` is data: it becomes a data frame, a dict for JSON, or text.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -203,29 +203,57 @@ def reasons(
     return tuple(map(float, start)), tuple(parts)
 
 
-def values_of_row(design: ColumnDesign, raw: RawTable, matrix: FloatArray) -> list[str]:
+def values_of_row(
+    design: ColumnDesign, read: Callable[[], RawTable], matrix: FloatArray
+) -> list[str]:
     """Return the value of every column of the matrix in its only row, such as "cut = 'Good'".
 
-    ``raw`` is the row as the user gave it, which tells categories that were not seen in ``fit``.
+    ``read`` returns the row as the user gave it, which tells categories that were not seen in
+    ``fit``.
     """
     table = design.table
-    names = shown_names(design.names)
+    names, inputs = shown_names(design.names), shown_names(table.input_names)
     out = []
     for m, (name, value) in enumerate(zip(names, matrix[0], strict=True)):
         known = table.categories[m]
-        if m >= table.n_features_in:
-            of = names[table.indicators[m - table.n_features_in]]
-            out.append(f"{of} is {'' if value else 'not '}missing")
-        elif math.isnan(value) and not (m in table.ordered and _is_given(raw, m)):
+        if m >= table.n_values:
+            out.append(f"{inputs[table.input_of(m)]} is {'' if value else 'not '}missing")
+        elif table.part(m) is not None:
+            out.append(_date_of_row(design, read(), m, inputs[table.input_of(m)], float(value)))
+        elif math.isnan(value) and not (m in table.ordered and _is_given(read(), m)):
             out.append(f"{name} is missing")
         elif known is None:
             boolean = table.kinds[m] == "boolean"
             out.append(f"{name} = {bool(value) if boolean else _plain(float(value))}")
         elif value == UNSEEN or math.isnan(value):  # an ordered one has no place, as if missing
-            out.append(f"{name} = {quoted(raw.columns[m].values[0])} (not seen in fit)")
+            out.append(f"{name} = {quoted(read().columns[m].values[0])} (not seen in fit)")
         else:
             out.append(f"{name} = {quoted(known[int(value)])}")
     return out
+
+
+def _date_of_row(design: ColumnDesign, raw: RawTable, m: int, name: str, value: float) -> str:
+    """Return a part of a date of the only row with the date, "sold = 2011-03-04 (year 2011)"."""
+    from hikernel.columns.dates import date_text, days_of
+
+    found = design.table.part(m)
+    assert found is not None
+    date, part = found
+    days = float(days_of(date, raw.columns[date.column])[0])
+    if math.isnan(days):
+        return f"{name} is missing"
+    if part == "length":
+        return f"{name} = {_plain(days)} days"
+    known = design.table.categories[m]
+    if part == "days":
+        words = f"{_plain(days - date.start)} days since {date_text(date.start)}"
+    elif known is None:
+        words = f"{part} {_plain(value)}"
+    elif value == UNSEEN:
+        words = f"{part} not seen in fit"
+    else:
+        words = str(known[int(value)]) if part == "weekday" else f"{part} {known[int(value)]}"
+    return f"{name} = {date_text(days)} ({words})"
 
 
 def _is_given(raw: RawTable, m: int) -> bool:
@@ -257,8 +285,13 @@ def _decimals(rows: Sequence[tuple[str, Sequence[float], str]]) -> int:
 
 
 def _signed(number: float, decimals: int, *, first: bool) -> str:
-    """Return a number for a sum: with its sign unless it is the first summand or the total."""
-    return f"{number:{'' if first else '+'}.{decimals}f}"
+    """Return a number for a sum: with its sign unless it is the first summand or the total.
+
+    >>> _signed(-7e-17, 4, first=True), _signed(-0.3, 2, first=False)
+    ('0.0000', '-0.30')
+    """
+    rounded = round(number, decimals) or 0.0  # rounding errors are no negative zero
+    return f"{rounded:{'' if first else '+'}.{decimals}f}"
 
 
 def _bill(rows: Sequence[tuple[str, float, str]], decimals: int) -> list[str]:

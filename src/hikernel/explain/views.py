@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,7 +15,7 @@ from hikernel.columns import ColumnDesign
 from hikernel.engines.protocol import FloatArray, Node
 from hikernel.selection.record import QUANTILES, ColumnStatistics
 
-__all__ = ["Axis", "effect_axis", "effect_view"]
+__all__ = ["Axis", "effect_axis", "effect_view", "view_rows"]
 
 _POINTS = (81, 31, 21)
 """Values of a number in a picture of one, two or three variables."""
@@ -26,6 +27,9 @@ _SLICES = (0.1, 0.5, 0.9)
 _STRETCH = 2.0
 """The axis of a number is its whole range, unless that is so many times as wide as the range
 without the outer percents of the rows, which is then shown."""
+
+_BELOW = 0.05
+"""Share of its range by which an axis begins before its smallest value, if steps jump there."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,8 @@ def effect_axis(
     cuts = cuts[(cuts >= low) & (cuts < high)]
     if len(steps) == len(branches):  # constant between the cuts
         points = points[[0, -1]]
+        if len(cuts) and cuts[0] == low:  # else the value below the first jump has no width
+            points[0] -= _BELOW * (high - low)
     points = np.unique(np.concatenate([points, cuts, np.nextafter(cuts, np.inf)]))
     return Axis(variable, points, None, jumps=True)
 
@@ -113,13 +119,17 @@ def effect_view(
     Variables without an axis are missing. With bases whose level 0 is a bump, the other variables
     then have their mean level 0.
     """
-    grid = np.meshgrid(*(axis.codes for axis in axes), indexing="ij")
-    rows = np.full((grid[0].size, len(design.bases)), np.nan)
-    for axis, values in zip(axes, grid, strict=True):
-        rows[:, axis.variable] = values.ravel()
+    rows, shape = view_rows(design, axes)
     parts = design.effects(nodes, blocks, rows)
-    total = np.sum(parts, axis=0).reshape(len(rows), -1)
-    return np.asarray(total.T.reshape(-1, *grid[0].shape))
+    total = np.sum(parts, axis=0).reshape(math.prod(shape), -1)
+    return np.asarray(total.T.reshape(-1, *shape))
+
+
+def view_rows(design: ColumnDesign, axes: Sequence[Axis]) -> tuple[Any, tuple[int, ...]]:
+    """Return the points of a grid as rows of the design, and the shape of the grid."""
+    grid = np.meshgrid(*(axis.codes for axis in axes), indexing="ij")
+    columns = {axis.variable: x.ravel() for axis, x in zip(axes, grid, strict=True)}
+    return design.rows_at(columns), grid[0].shape
 
 
 def _labels(
@@ -129,7 +139,7 @@ def _labels(
     known = design.table.categories[variable]
     if known is not None:
         names: Mapping[float, str] = {float(code): str(label) for code, label in enumerate(known)}
-    elif variable >= design.table.n_features_in:
+    elif variable >= design.table.n_values:
         names = {0.0: "no", 1.0: "yes"}
     elif design.table.kinds[variable] == "boolean":
         names = {0.0: "False", 1.0: "True"}

@@ -21,6 +21,7 @@ from hikernel.graphs.grid import (
 )
 from hikernel.graphs.interface import (
     Design,
+    Direction,
     ExplicitGraph,
     Exploration,
     GraphSource,
@@ -39,6 +40,7 @@ __all__ = [
     "ChainGraph",
     "Dag",
     "Design",
+    "Direction",
     "ExplicitGraph",
     "Exploration",
     "GraphSource",

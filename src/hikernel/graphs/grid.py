@@ -15,12 +15,14 @@ import math
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import ClassVar
 
 import numpy as np
 
 from hikernel.engines.protocol import FloatArray, GridEngine, Node
+from hikernel.graphs.boxes import n_vertices
+from hikernel.graphs.restriction import Restriction
 from hikernel.graphs.weight_base import WEIGHT_RANGE
 
 __all__ = [
@@ -39,11 +41,7 @@ ROOT: Node = ()
 
 
 def node_order(node: Node) -> int:
-    """Return the number of variables that interact in a node.
-
-    >>> node_order(((0, 2), (4, 1)))
-    2
-    """
+    """Return the number of variables that interact in a node."""
     return len(node)
 
 
@@ -61,8 +59,6 @@ def node_name(node: Node, names: Sequence[str]) -> str:
 
     >>> node_name(((0, 2), (1, 1)), ["age", "income"])
     'age^2 * income'
-    >>> node_name((), ["age", "income"])
-    '1'
     """
     if not node:
         return "1"
@@ -99,6 +95,11 @@ def unambiguous(names: Sequence[str], reserved: Collection[str] = ("intercept",)
     >>> unambiguous(["age", "age^2", "cost^2", "intercept"])
     ['age', "'age^2'", 'cost^2', "'intercept'"]
     """
+    return list(_unambiguous(tuple(names), tuple(reserved)))
+
+
+@lru_cache(maxsize=4)  # a sparse table has many names, and every effect asks for its own
+def _unambiguous(names: tuple[str, ...], reserved: tuple[str, ...]) -> tuple[str, ...]:
     known = set(names)
 
     def doubtful(name: str) -> bool:
@@ -113,7 +114,7 @@ def unambiguous(names: Sequence[str], reserved: Collection[str] = ("intercept",)
             or (power is not None and power[1] in known)
         )
 
-    return [repr(name) if doubtful(name) else name for name in names]
+    return tuple(repr(name) if doubtful(name) else name for name in names)
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,8 @@ class Grid:
     level_parents : tuple of tuple of int, optional
         ``level_parents[m][j - 1]`` is the parent of level j >= 1 of variable m, a smaller level.
         By default every variable has a chain of levels.
+    restriction : Restriction or None
+        Which variables may interact; None for all.
     """
 
     searches: ClassVar[tuple[str, ...]] = ("lookahead", "paper")
@@ -140,6 +143,7 @@ class Grid:
     root_weight: float = 1.0
     max_order: int | None = None
     level_parents: tuple[tuple[int, ...], ...] | None = None
+    restriction: Restriction | None = None
 
     def __post_init__(self) -> None:
         self._check_parents()
@@ -217,15 +221,22 @@ class Grid:
     @property
     def n_vertices(self) -> int:
         """Number of vertices, a Python int: it exceeds 10^30 for p = 50 and q = 3."""
+        return self.count[0]
+
+    @cached_property
+    def count(self) -> tuple[int, bool]:
+        """``n_vertices``, and whether it is exact; otherwise it is an upper bound."""
+        levels = tuple(self.max_level(m) for m in range(self.n_variables))
+        if self.restriction is not None:
+            return n_vertices(self.restriction, levels, self.max_order)
         if self.max_order is None or self.max_order >= self.n_variables:
-            return math.prod(len(weights) for weights in self.level_weights)
-        limit = self.max_order
-        # Coefficients of prod_m (1 + q_m z) up to z^limit: numbers of vertices by order.
-        by_order = [1] + [0] * min(limit, self.n_variables)
-        for weights in self.level_weights:
+            return math.prod(1 + q for q in levels), True
+        # Coefficients of prod_m (1 + q_m z) up to z^max_order: numbers of vertices by order.
+        by_order = [1] + [0] * min(self.max_order, self.n_variables)
+        for q in levels:
             for k in range(len(by_order) - 1, 0, -1):
-                by_order[k] += (len(weights) - 1) * by_order[k - 1]
-        return sum(by_order)
+                by_order[k] += q * by_order[k - 1]
+        return sum(by_order), True
 
     def max_level(self, variable: int) -> int:
         """Return q_m, the highest level of a variable."""
@@ -237,9 +248,10 @@ class Grid:
         variables = [m for m, _ in node]
         if self.max_order is not None and len(variables) > self.max_order:
             return False
-        return sorted(set(variables)) == variables and all(
+        known = sorted(set(variables)) == variables and all(
             0 <= m < self.n_variables and 1 <= j <= self.max_level(m) for m, j in node
         )
+        return known and (not self.restriction or bool(self.restriction.permits([variables])[0]))
 
     def weight(self, node: Node) -> float:
         """Return d_v."""
@@ -258,12 +270,13 @@ class Grid:
 
     def children(self, node: Node) -> list[Node]:
         """Return the nodes with one level replaced by one of its children."""
-        present = dict(node)
+        present, rule = dict(node), self.restriction
         full = self.max_order is not None and len(present) >= self.max_order
+        joins = None if rule is None else rule.partners([list(present)])[0]
         out = []
         for m in range(self.n_variables):
             j = present.get(m, 0)
-            if j > 0 or not full:
+            if j > 0 or not (full or (joins is not None and not joins[m])):
                 out += [tuple(sorted({**present, m: child}.items())) for child in self._below[m][j]]
         return out
 
@@ -321,11 +334,8 @@ class Grid:
         out: dict[Node, None] = {}
         for node in inside:
             for child in self.children(node):
-                if (
-                    child not in inside
-                    and child not in out
-                    and all(parent in inside for parent in self.parents(child))
-                ):
+                known = child in inside or child in out
+                if not known and all(parent in inside for parent in self.parents(child)):
                     out[child] = None
         return list(out)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from hikernel.graphs.items import TrainingRows
 
 __all__ = [
     "Design",
+    "Direction",
     "ExplicitGraph",
     "Exploration",
     "GraphSource",
@@ -209,9 +210,35 @@ class Design(ABC):
         """Return "number", "boolean" or "category" for every column of the rows; None if none."""
         return None
 
+    def n_missing(self, rows: Any) -> tuple[int, ...]:
+        """Return the number of missing values in every column of the rows; empty if none."""
+        return ()
+
+    def monotone_columns(self) -> tuple[tuple[str, int], ...]:
+        """Return the columns in which f may only rise (1) or only fall (-1), if there are any."""
+        return ()
+
+    def directions(self, nodes: Sequence[Vertex]) -> list[Direction]:
+        """Return the constraints under which f rises or falls in these columns, everywhere."""
+        return []
+
     def attributes(self) -> dict[str, Any]:
         """Return the attributes that a fitted estimator takes from the design, by name."""
         return {}
+
+
+class Direction(NamedTuple):
+    """Constraints rows @ coef[columns] >= 0 on the coefficients of one effect.
+
+    Attributes
+    ----------
+    columns : ndarray of int, shape (c,)
+        Positions among the coefficients of the nodes.
+    rows : ndarray of shape (k, c)
+    """
+
+    columns: NDArray[np.intp]
+    rows: FloatArray
 
 
 @dataclass(frozen=True)

@@ -84,6 +84,8 @@ def take(X: Any, rows: IndexArray) -> Any:
         return X[rows]
     if isinstance(X, (np.ndarray, list, tuple)):
         return _safe_indexing(X, rows)
+    if hasattr(X, "tocsr"):  # not every sparse format has rows to choose
+        return X.tocsr()[rows]
     import narwhals.stable.v2 as nw
 
     frame: Any = nw.from_native(X, eager_only=True, pass_through=True)

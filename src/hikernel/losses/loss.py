@@ -24,23 +24,28 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import ClassVar, Literal, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hikernel.engines.protocol import FloatArray
+from hikernel.losses.best_constant import best_constant
 
 __all__ = [
+    "LARGEST_EXPONENT",
     "DualCurve",
     "Loss",
     "QuadraticCurve",
     "SampledCurve",
     "balanced",
+    "bounded_exp",
     "make_loss",
     "row_sums",
 ]
 
-_NEWTON_STEPS = 200
+LARGEST_EXPONENT = 500.0
+"""Largest argument of exp in losses with a logarithmic link, far beyond any mean of data."""
 
 _BELOW = np.concatenate([1.0 - np.geomspace(1e-4, 1.0, 17), [1.0]])
 _ABOVE = 1.0 + np.geomspace(1e-4, 1.0, 9)
@@ -134,14 +139,34 @@ class Loss(ABC):
     degree : int
         Degree of homogeneity: loss(c y, c f) = c^degree loss(y, f), where parameters in units of y
         scale with c too. 0 for losses whose y has no free scale (labels, counts).
+        A loss of positive degree is one of residuals: loss(y + c, f + c) = loss(y, f).
     shift_invariant : bool
         Whether adding the same number to all outputs of a row leaves the loss unchanged.
+    link : {"identity", "log"}
+        Whether predictions of a regression model are f or exp(f).
+    free_dispersion : bool
+        For losses of degree 0: whether noise of the same mean may be small or large, as for the
+        gamma loss. It decides how alpha="auto" estimates errors. For a negative log likelihood, as
+        that of counts or labels, it is False.
+    for_labels : bool
+        Whether y holds labels, as -1 and 1 in every output, and the classifiers take the loss.
+    is_likelihood : bool
+        Whether the loss of a row is minus a (quasi-)log-likelihood, so that refits have error bars.
+    joint : bool
+        Whether rows interact, so that the mean loss is no mean of functions of one row. All methods
+        then refer to the rows of ``on_rows``: ``value`` divides the loss among the rows in some
+        way, and ``gradient`` is the derivative of the mean loss over the weight of the row.
     """
 
     name: ClassVar[str]
     smooth: ClassVar[bool] = True
     degree: ClassVar[int] = 0
     shift_invariant: ClassVar[bool] = False
+    link: ClassVar[Literal["identity", "log"]] = "identity"
+    free_dispersion: ClassVar[bool] = False
+    for_labels: ClassVar[bool] = False
+    is_likelihood: ClassVar[bool] = True
+    joint: ClassVar[bool] = False
 
     @abstractmethod
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
@@ -156,7 +181,8 @@ class Loss(ABC):
         """Return the second derivative of the smoothed loss in each output, in the shape of f.
 
         If the outputs of a row interact, return instead the diagonal of a diagonal matrix that
-        bounds the Hessian of the row from above.
+        bounds the Hessian of the row from above; for a joint loss, that of the mean loss over the
+        weights of the rows.
         """
 
     def hessian(self, y: FloatArray, f: FloatArray) -> FloatArray:
@@ -184,8 +210,67 @@ class Loss(ABC):
         return
 
     def predict_mean(self, f: FloatArray) -> FloatArray:
-        """Return the prediction of a regression model in units of y, given its output f."""
-        return f
+        """Return the prediction of a regression model in units of y, given its output f.
+
+        It is f, or exp(f) with a logarithmic link.
+
+        Raises
+        ------
+        ValueError
+            If exp(f) overflows: the row is far outside the training data.
+        """
+        if self.link == "identity":
+            return f
+        if np.any(f > LARGEST_EXPONENT):
+            row = int(np.argmax(f > LARGEST_EXPONENT))
+            raise ValueError(
+                f"Row {row} of X lies so far outside the training data that its prediction "
+                "overflows; check its units, or clip X to the range of the training data."
+            )
+        return np.asarray(np.exp(f))
+
+    def subset(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> Loss:
+        """Return the loss of some of the rows; only joint losses and offsets know rows."""
+        return self
+
+    def on_rows(self, y: FloatArray, weights: FloatArray) -> Loss:
+        """Return the loss of these rows with these weights; only a joint loss knows its rows."""
+        return self
+
+    def for_any_rows(self) -> Loss:
+        """Return the loss without the rows of ``on_rows``."""
+        return self
+
+    def coupling(self, y: FloatArray, f: FloatArray, design: FloatArray) -> FloatArray | None:
+        """Return how rows interact in a model f = X theta, for X of shape (n, width).
+
+        For a joint loss it is a matrix G with ``width`` columns: the Hessian of the mean loss in
+        theta is sum_i omega_i W_i x_i x_i' - G'G, where W is the curvature. None for other losses.
+        """
+        return None
+
+    def influence(
+        self, y: FloatArray, f: FloatArray, design: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return what a row adds to gradient and Hessian of a joint loss in a model f = X theta.
+
+        The first array, of the shape of X, has the derivative u_i of the gradient in theta with
+        respect to omega_i. The second has vectors z_i, for which W_i z_i z_i' is about the same of
+        the Hessian.
+        """
+        raise NotImplementedError(f"{self.name} is a mean over the rows.")
+
+    def error(self, loss: float) -> float:
+        """Return a mean loss on the scale on which errors are compared by their ratio."""
+        return loss
+
+    def held_out_error(self, f: FloatArray, rows: NDArray[np.intp]) -> float:
+        """Return the error of some rows given the others, for f of all rows of a joint loss."""
+        raise NotImplementedError(f"{self.name} is a mean over the rows.")
+
+    def explained(self, error: float, null: float) -> float:
+        """Return the share of the error of the best constant that a model explains."""
+        return 1.0 - error / null
 
     def intercept(
         self,
@@ -200,41 +285,14 @@ class Loss(ABC):
         Each output is solved separately, by Newton's method safeguarded by bisection.
         """
         if f.ndim == 1:
-            return np.asarray(self._one_intercept(y, f, weights, smoothing, float(start)))
+            return np.asarray(best_constant(self, y, f, weights, smoothing, float(start)))
         first = np.broadcast_to(np.asarray(start, dtype=float), f.shape[1:])
         return np.array(
             [
-                self._one_intercept(y[:, k], f[:, k], weights, smoothing, float(first[k]))
+                best_constant(self, y[:, k], f[:, k], weights, smoothing, float(first[k]))
                 for k in range(f.shape[1])
             ]
         )
-
-    def _one_intercept(
-        self, y: FloatArray, f: FloatArray, weights: FloatArray, smoothing: float, start: float
-    ) -> float:
-        def slope(b: float) -> float:
-            return float(weights @ self.gradient(y, f + b, smoothing))
-
-        low, high = _bracket(slope, start)
-        b = min(max(start, low), high)
-        halved = True
-        for _ in range(_NEWTON_STEPS):
-            gradient = self.gradient(y, f + b, smoothing)
-            slope_here = float(weights @ gradient)
-            if abs(slope_here) <= 1e-16 * float(weights @ np.abs(gradient)):
-                break
-            width = high - low
-            low, high = (low, b) if slope_here > 0.0 else (b, high)
-            if high - low <= 4e-16 * max(abs(low), abs(high)):
-                break
-            curve = float(weights @ self.curvature(y, f + b, smoothing))
-            step = b - slope_here / curve if curve > 0.0 else np.inf
-            # Take Newton's step if it stays inside the bracket, and if the bracket has just halved
-            # or the last step was a bisection. Otherwise bisect.
-            newton = low < step < high and (high - low < 0.5 * width or halved)
-            halved = not newton
-            b = step if newton else 0.5 * (low + high)
-        return b
 
     def residuals(
         self, y: FloatArray, f: FloatArray, weights: FloatArray, smoothing: float = 0.0
@@ -261,21 +319,10 @@ def balanced(r: FloatArray, weights: FloatArray) -> FloatArray:
     """
     up = weights @ np.maximum(r, 0.0)
     down = weights @ np.maximum(-r, 0.0)
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         shrink_up = np.where(up > down, down / up, 1.0)
         shrink_down = np.where(down > up, up / down, 1.0)
     return np.asarray(np.where(r > 0.0, shrink_up, shrink_down) * r)
-
-
-def _bracket(slope: Callable[[float], float], start: float) -> tuple[float, float]:
-    """Return an interval around ``start`` over which an increasing function changes sign."""
-    low, high, step = start, start, 1.0
-    while slope(low) > 0.0 and step < 1e300:
-        high, low, step = low, low - step, 2.0 * step
-    step = 1.0
-    while slope(high) < 0.0 and step < 1e300:
-        low, high, step = high, high + step, 2.0 * step
-    return low, high
 
 
 def row_sums(x: FloatArray) -> FloatArray:
@@ -287,13 +334,24 @@ def row_sums(x: FloatArray) -> FloatArray:
     return x if x.ndim == 1 else np.asarray(np.sum(x, axis=1))
 
 
+def bounded_exp(x: FloatArray) -> FloatArray:
+    """Return exp(x), continued linearly above 500, so that it stays finite and convex.
+
+    >>> bounded_exp(np.array([0.0, 500.0, 501.0])) / np.exp(500.0) > [0.0, 0.5, 1.5]
+    array([ True,  True,  True])
+    """
+    near = np.minimum(x, LARGEST_EXPONENT)
+    return np.asarray(np.exp(near) * (1.0 + np.maximum(x - LARGEST_EXPONENT, 0.0)))
+
+
 def make_loss(spec: object, choices: dict[str, type[Loss]]) -> Loss:
     """Return the loss that ``spec`` names, or ``spec`` itself if it is a loss.
 
     Parameters
     ----------
     spec : str or Loss
-        A key of ``choices``, or an object of one of its classes.
+        A key of ``choices``, an object of one of its classes, or one of a class of the user that
+        is derived from :class:`Loss`.
     choices : dict
         ``REGRESSION`` or ``CLASSIFICATION``.
 
@@ -307,9 +365,36 @@ def make_loss(spec: object, choices: dict[str, type[Loss]]) -> Loss:
         return spec
     if isinstance(spec, str) and spec in choices:
         return choices[spec]()
+    tasks = {kind.for_labels for kind in choices.values()}
+    if isinstance(spec, Loss) and not _is_ours(type(spec)) and spec.for_labels in tasks:
+        return _own_loss(spec, choices)
     listed = ", ".join(repr(name) for name in choices)
     example = next(iter(choices.values())).__name__
     raise ValueError(
-        f"loss must be one of {listed}, or an object of their classes such as "
-        f"hikernel.losses.{example}(); got {spec!r}."
+        f"loss must be one of {listed}, an object of their classes such as "
+        f"hikernel.losses.{example}(), or one of your own class derived from "
+        f"hikernel.losses.Loss (for_labels={max(tasks)}); got {spec!r}."
     )
+
+
+def _is_ours(kind: type) -> bool:
+    return kind.__module__.partition(".")[0] == __name__.partition(".")[0]
+
+
+def _own_loss(loss: Loss, choices: dict[str, type[Loss]]) -> Loss:
+    """Return a loss of the user; raise if it would be taken for another one."""
+    kind = type(loss)
+    parent = next((base for base in kind.__mro__ if _is_ours(base) and base is not Loss), None)
+    if parent is not None:
+        # Solvers have short cuts for some classes, which would pass over what a subclass changes.
+        raise ValueError(
+            f"{kind.__name__} is derived from {parent.__name__}; derive a loss of your own from "
+            "hikernel.losses.Loss itself."
+        )
+    name = getattr(loss, "name", None)
+    if not isinstance(name, str) or not name or name in choices:
+        raise ValueError(
+            f"{kind.__name__} needs a class attribute name, a text that is not the name of another "
+            f"loss; got {name!r}."
+        )
+    return loss

@@ -20,6 +20,8 @@ __all__ = ["Hinge", "LogLoss", "SquaredHinge"]
 
 
 class _MarginLoss(Loss):
+    for_labels: ClassVar[bool] = True
+
     def check_target(self, y: FloatArray) -> None:
         """Raise unless all labels are -1 or 1 and both occur in every column of y."""
         if not np.all(np.abs(y) == 1.0):
@@ -89,6 +91,7 @@ class SquaredHinge(_MarginLoss):
     """loss(y, f) = max(1 - y f, 0)^2 / 2; psi(b) = c^2 / 2 - c for c = -y b >= 0."""
 
     name: ClassVar[str] = "squared_hinge"
+    is_likelihood: ClassVar[bool] = False
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
         """Return the loss of each row."""

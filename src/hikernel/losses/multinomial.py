@@ -32,6 +32,7 @@ class Multinomial(Loss):
 
     name: ClassVar[str] = "log_loss"
     shift_invariant: ClassVar[bool] = True
+    for_labels: ClassVar[bool] = True
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
         """Return the loss of each row."""

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from scipy.special import xlog1py, xlogy
 
 from hikernel.engines.protocol import FloatArray
-from hikernel.losses.loss import Loss, row_sums
+from hikernel.losses.loss import LARGEST_EXPONENT, Loss, bounded_exp, row_sums
 
 __all__ = ["Poisson"]
-
-_LARGEST = 500.0
-"""Largest argument of exp, far beyond any count; above it ``value`` is linear and stays finite."""
 
 _LARGEST_COUNT = 1e15
 """Largest y accepted: above it, a difference of one is of the order of rounding errors."""
@@ -28,24 +25,27 @@ class Poisson(Loss):
     """
 
     name: ClassVar[str] = "poisson"
+    link: ClassVar[Literal["identity", "log"]] = "log"
 
     def value(self, y: FloatArray, f: FloatArray) -> FloatArray:
         """Return the loss of each row: y (exp(d) - 1 - d) with d = f - log y, or exp(f) for y = 0.
 
-        This form is accurate for large y.
+        This form is accurate for large y, and expm1 keeps small d exact.
         """
         positive = y > 0.0
         some = np.where(positive, y, 1.0)
         d = f - np.log(some)
-        return row_sums(np.where(positive, some * (_exp(d) - 1.0 - d), _exp(f)))
+        near = np.minimum(d, LARGEST_EXPONENT)
+        change = np.where(d > near, bounded_exp(d) - 1.0, np.expm1(near))
+        return row_sums(np.where(positive, some * (change - d), bounded_exp(f)))
 
     def gradient(self, y: FloatArray, f: FloatArray, smoothing: float = 0.0) -> FloatArray:
         """Return exp(f) - y."""
-        return np.asarray(np.exp(np.minimum(f, _LARGEST)) - y)
+        return np.asarray(np.exp(np.minimum(f, LARGEST_EXPONENT)) - y)
 
     def curvature(self, y: FloatArray, f: FloatArray, smoothing: float = 0.0) -> FloatArray:
         """Return exp(f)."""
-        return np.asarray(np.exp(np.minimum(f, _LARGEST)))
+        return np.asarray(np.exp(np.minimum(f, LARGEST_EXPONENT)))
 
     def conjugate(self, y: FloatArray, b: FloatArray) -> FloatArray:
         """Return y ((1 + t) log(1 + t) - t) + b log y with t = b / y, or b log b - b for y = 0."""
@@ -70,24 +70,3 @@ class Poisson(Loss):
             )
         if not np.any(y > 0.0):
             raise ValueError('loss="poisson" needs some y above zero, but all are zero.')
-
-    def predict_mean(self, f: FloatArray) -> FloatArray:
-        """Return exp(f).
-
-        Raises
-        ------
-        ValueError
-            If f is above 500: the row is far outside the training data.
-        """
-        if np.any(f > _LARGEST):
-            row = int(np.argmax(f > _LARGEST))
-            raise ValueError(
-                f"Row {row} of X lies so far outside the training data that its prediction "
-                "overflows; check its units, or clip X to the range of the training data."
-            )
-        return np.asarray(np.exp(f))
-
-
-def _exp(f: FloatArray) -> FloatArray:
-    """Return exp(f), continued linearly where it would overflow."""
-    return np.asarray(np.exp(np.minimum(f, _LARGEST)) * (1.0 + np.maximum(f - _LARGEST, 0.0)))

@@ -25,7 +25,7 @@ from hikernel.persistence.whole_file import check_place, write_whole
 __all__ = ["FORMAT", "FORMAT_VERSION", "MAX_BYTES", "Contents", "read_file", "write_file"]
 
 FORMAT = "hikernel model"
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 MAX_BYTES = 2**30
 """Size in bytes of the largest file that is loaded, unless the caller allows more."""
 

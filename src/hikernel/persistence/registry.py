@@ -19,6 +19,7 @@ from hikernel.bases import (
     KernelPCA,
     LowRankMap,
     OrthonormalPolynomial,
+    Periodic,
     Polynomial,
     RankPolynomial,
     Spline,
@@ -35,14 +36,20 @@ from hikernel.bases.kernel_pca import FittedKernelPCA
 from hikernel.bases.kernels import CubicSplineKernel, GaussianKernel, LaplaceKernel
 from hikernel.bases.mehler import MehlerSeries
 from hikernel.bases.orthonormal import FittedOrthonormalPolynomial
+from hikernel.bases.periodic import FittedPeriodic
 from hikernel.bases.polynomial import FittedPolynomial
 from hikernel.bases.rank import FittedRankPolynomial
 from hikernel.bases.spline import FittedSpline
 from hikernel.bases.steps import FittedSteps, Steps
 from hikernel.columns import ColumnTable
+from hikernel.columns.kinds import DateColumn
+from hikernel.columns.shared_bases import SharedBases
 from hikernel.graphs import Grid
+from hikernel.graphs.restriction import Restriction
 from hikernel.losses import (
+    Cox,
     EpsilonInsensitive,
+    Gamma,
     Hinge,
     Huber,
     LogLoss,
@@ -51,10 +58,14 @@ from hikernel.losses import (
     Quantile,
     SquaredError,
     SquaredHinge,
+    Tweedie,
 )
+from hikernel.losses.breslow import BreslowBaseline
 from hikernel.reduced import Status
 from hikernel.search import Certificate, StopReason
 from hikernel.selection import FitRecord, SimplerModels, TermModel
+from hikernel.selection.conformal import Calibration
+from hikernel.selection.posterior import Posterior
 from hikernel.selection.record import ColumnStatistics, PathRecord
 
 __all__ = ["CLASSES", "FIELD_TYPES", "NAMES"]
@@ -69,6 +80,7 @@ CLASSES: dict[str, type] = {
     "Hermite": Hermite,
     "KernelPCA": KernelPCA,
     "OrthonormalPolynomial": OrthonormalPolynomial,
+    "Periodic": Periodic,
     "Polynomial": Polynomial,
     "RankPolynomial": RankPolynomial,
     "Spline": Spline,
@@ -83,6 +95,7 @@ CLASSES: dict[str, type] = {
     "FittedHermite": FittedHermite,
     "FittedKernelPCA": FittedKernelPCA,
     "FittedOrthonormalPolynomial": FittedOrthonormalPolynomial,
+    "FittedPeriodic": FittedPeriodic,
     "FittedPolynomial": FittedPolynomial,
     "FittedRankPolynomial": FittedRankPolynomial,
     "FittedSpline": FittedSpline,
@@ -94,7 +107,10 @@ CLASSES: dict[str, type] = {
     "MehlerSeries": MehlerSeries,
     "Standardizer": Standardizer,
     # Losses.
+    "BreslowBaseline": BreslowBaseline,
+    "Cox": Cox,
     "EpsilonInsensitive": EpsilonInsensitive,
+    "Gamma": Gamma,
     "Hinge": Hinge,
     "Huber": Huber,
     "LogLoss": LogLoss,
@@ -103,13 +119,19 @@ CLASSES: dict[str, type] = {
     "Quantile": Quantile,
     "SquaredError": SquaredError,
     "SquaredHinge": SquaredHinge,
+    "Tweedie": Tweedie,
     # Models, and what is known of their fit.
+    "Calibration": Calibration,
     "Certificate": Certificate,
     "ColumnStatistics": ColumnStatistics,
     "ColumnTable": ColumnTable,
+    "DateColumn": DateColumn,
+    "SharedBases": SharedBases,
     "FitRecord": FitRecord,
     "Grid": Grid,
     "PathRecord": PathRecord,
+    "Posterior": Posterior,
+    "Restriction": Restriction,
     "SimplerModels": SimplerModels,
     "Status": Status,
     "StopReason": StopReason,

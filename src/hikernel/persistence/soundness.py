@@ -18,13 +18,23 @@ from numpy.typing import NDArray
 
 from hikernel.bases import FittedBasis
 from hikernel.columns import ColumnTable
+from hikernel.columns.shared_bases import SharedBases
 from hikernel.graphs import Grid, Node
+from hikernel.losses.breslow import BreslowBaseline
 from hikernel.persistence.content import ContentError, conforms, shown
 from hikernel.search import Certificate
 from hikernel.selection import FitRecord, TermModel
 from hikernel.selection.record import QUANTILES, ColumnStatistics
 
-__all__ = ["check_bases", "check_certificate", "check_columns", "check_model", "check_record"]
+__all__ = [
+    "check_baseline",
+    "check_bases",
+    "check_certificate",
+    "check_columns",
+    "check_model",
+    "check_record",
+    "check_shared_bases",
+]
 
 _LARGEST_INTEGER = 100_000
 """Limit on integers in a fitted basis: degrees, numbers of directions, exponents of scale."""
@@ -46,8 +56,20 @@ def check_bases(
             f"it has {n_features} columns, {len(bases)} bases, and a graph of "
             f"{graph.n_variables} variables"
         )
+    checked: set[tuple[int, int, tuple[int, ...] | None]] = set()
+    rule = graph.restriction
+    if rule is not None:
+        stars = [k for _, k in (*(rule.allowed or ()), *rule.forbidden)]
+        fits = len(rule.column_of) == n_features >= rule.n_columns
+        if not fits or max(stars, default=0) > _LARGEST_INTEGER:
+            raise ContentError("the interactions that it allows are not about its columns")
     for m, basis in enumerate(bases):
         where = f"the basis of column {m}"
+        tree = None if graph.level_parents is None else graph.level_parents[m]
+        key = (id(basis), graph.max_level(m), tree)
+        if key in checked:  # sparse columns share bases
+            continue
+        checked.add(key)
         _check_numbers(basis, where)
         try:
             widths = basis.widths
@@ -56,7 +78,6 @@ def check_bases(
             more = basis.max_level - graph.max_level(m)
             if more < 0 or (more > 0 and not richer):
                 raise ContentError(f"{where} has other levels than the graph")
-            tree = None if graph.level_parents is None else graph.level_parents[m]
             if basis.parents[: graph.max_level(m)] != (tree or tuple(range(graph.max_level(m)))):
                 raise ContentError(f"{where} has other branches than the graph")
             with np.errstate(all="ignore"):
@@ -72,11 +93,35 @@ def check_bases(
             raise ContentError(f"{where} has values that are not numbers")
 
 
+def check_shared_bases(shared: SharedBases, columns: ColumnTable, graph: Grid) -> None:
+    """Raise unless these can be the bases of sparse columns, which interact in pairs at most."""
+    numbers = set(columns.kinds) <= {"number", "boolean"} and not columns.indicators
+    if not shared.is_sound() or not numbers or graph.max_order not in (1, 2):
+        raise ContentError("its bases are not those of sparse columns")
+
+
+def check_baseline(baseline: BreslowBaseline) -> None:
+    """Raise unless times and cumulative hazards are finite, and increase from zero or more."""
+    times, hazards = baseline.times, baseline.hazards
+    for name, array in (("times", times), ("hazards", hazards)):
+        if array.dtype != np.float64 or len(times) == 0:
+            raise ContentError(f"the {name} of its baseline hazard are not numbers")
+        _check_array(f"{name} of its baseline hazard", array, (times.size,))
+    ends = np.append(times, baseline.horizon)
+    steps = (np.diff(times) > 0.0).all() and (np.diff(hazards) >= 0.0).all()
+    if not (steps and times[0] >= 0.0 and hazards[0] >= 0.0 and ends[-1] >= ends[-2]):
+        raise ContentError("its baseline hazard does not increase")
+    if not math.isfinite(baseline.horizon):
+        raise ContentError("its baseline hazard has no end")
+
+
 def check_columns(columns: ColumnTable) -> None:
     """Raise unless the parts of a column table are consistent."""
     n_features, names = columns.n_features_in, columns.names
-    if n_features < 1 or len(names) != n_features + len(columns.indicators):
+    n_parts = sum(len(date.parts) - 1 for date in columns.dates)
+    if n_features < 1 or len(names) != n_features + n_parts + len(columns.indicators):
         raise ContentError("the names of its columns are not one a column")
+    _check_dates(columns)
     if columns.feature_names_in is not None and len(columns.feature_names_in) != n_features:
         raise ContentError("the names of its columns are not one a column")
     if not len(names) == len(columns.kinds) == len(columns.categories) == len(set(names)):
@@ -90,6 +135,19 @@ def check_columns(columns: ColumnTable) -> None:
         raise ContentError("it has an order for columns without categories")
     if not all(0 <= m < n_features for m in columns.indicators):
         raise ContentError("its missing values are marked for columns that it does not have")
+
+
+def _check_dates(columns: ColumnTable) -> None:
+    """Raise unless the dates are columns of the table, each once, with parts of their kind."""
+    places = [date.column for date in columns.dates]
+    if len(set(places)) != len(places) or not all(0 <= m < columns.n_features_in for m in places):
+        raise ContentError("its dates are not columns that it has")
+    for date in columns.dates:
+        sound = bool(date.parts) and len(set(date.parts)) == len(date.parts)
+        if not sound or (date.kind == "duration") != ("length" in date.parts):
+            raise ContentError("a date of it has impossible parts")
+        if not max(abs(date.start), abs(date.end)) < _LARGEST_COUNT:
+            raise ContentError("a date of it starts at an impossible day")
 
 
 def _check_numbers(value: Any, where: str) -> None:
@@ -133,7 +191,8 @@ def check_model(
     if not 0.0 < model.lam < math.inf:
         raise ContentError(f"lambda is {shown(model.lam)}")
     levels = tuple((1.0,) * (basis.max_level + 1) for basis in bases)
-    _check_nodes(model.nodes, Grid(levels) if richer else graph)
+    rich = Grid(levels, restriction=graph.restriction)
+    _check_nodes(model.nodes, rich if richer else graph)
     size = len(model.nodes)
     outputs = () if n_outputs is None else (n_outputs,)
     if model.widths.dtype.kind != "i" or model.widths.shape != (size,):

@@ -9,6 +9,7 @@ import numpy as np
 
 from hikernel.plots.canvas import (
     FAINT,
+    INK,
     LINE_STYLES,
     MARKS,
     MUTED,
@@ -45,6 +46,7 @@ def draw_bars(
     values: NDArray[np.float64],
     names: Sequence[object] | None,
     *,
+    band: NDArray[np.float64] | None = None,
     xlabel: str | None = None,
 ) -> None:
     """Draw the effect of categories: a bar each, or a dot for each of several outputs.
@@ -62,6 +64,8 @@ def draw_bars(
         The effect.
     names : sequence of str, or None
         Names of the outputs; None if a legend elsewhere has them.
+    band : ndarray of shape (n,), optional
+        Half the length of an error bar for each category, with one output.
     xlabel : str, optional
         Label of the axis of the effect.
     """
@@ -86,6 +90,10 @@ def draw_bars(
     else:
         ax.barh(places, values[0][order], height=0.72, color=sign_colours(values[0][order]))
     low, high = limits_of(values[:, order])
+    if band is not None:
+        ends = values[0][order] + np.array([[-1.0], [1.0]]) * band[order]
+        ax.hlines(places, *ends, color=INK, linewidth=1.0, zorder=3, label="95 %")
+        low, high = limits_of(ends)
     pad = 0.05 * (high - low)
     low, high = low - (pad if low < 0 else 0.0), high + (pad if high > 0 else 0.0)
     rows_head = 0.9 if shares.any() else 0.3

@@ -64,9 +64,11 @@ def plot_effect(
     with their share of the rows, the largest effect on top unless they have an order. Two numbers
     are filled contours, where lines along the edges show the middle 90 % and the middle half of the
     rows; a number and a category a curve per category (the largest 12 in colour); two categories
-    tiles with numbers. An effect of three or more variables has a panel for each of up to three
-    values of its third variable; further variables are held at the value that the title tells. Axes
-    on which a few rows lie far out are cut off, and say so.
+    tiles with numbers. After a refit, a curve has a band and bars have lines that hold the effect
+    with a probability of 95 % at each value, with the selected terms as given. An effect of three
+    or more variables has a panel for each of up to three values of its third variable; further
+    variables are held at the value that the title tells. Axes on which a few rows lie far out are
+    cut off, and say so.
 
     Parameters
     ----------
@@ -230,6 +232,7 @@ def draw_effect(
             names,
             column=known[0],
             limits=scale,
+            band=view.band(outputs),
             xlabel=first["variable"],
             ylabel=words,
         )
@@ -240,6 +243,7 @@ def draw_effect(
             first,
             values,
             names,
+            band=view.band(outputs),
             xlabel=words,
         )
         return None

@@ -24,6 +24,8 @@ _SPIKE: Final = 5.0
 """Bins of the density are drawn up to this many times the median of those with rows."""
 _STRIP: Final = 0.16
 """Height of the density of the rows, as a share of the axes."""
+_BAND_ROOM: Final = 0.3
+"""Share of the range of a curve by which a band may widen it, on either side."""
 
 
 def draw_curves(
@@ -35,6 +37,7 @@ def draw_curves(
     column: Mapping[str, Any] | None,
     weights: NDArray[np.float64] | None = None,
     limits: tuple[float, float] | None = None,
+    band: NDArray[np.float64] | None = None,
     xlabel: object = None,
     ylabel: str | None = None,
 ) -> None:
@@ -57,15 +60,25 @@ def draw_curves(
         Share of the rows of each curve: which are the largest is a matter of both.
     limits : (low, high), optional
         Range of the values, where panels share one.
+    band : ndarray of shape (len(points),), optional
+        Half the width of a band around a single curve. Where it is wide, it is cut off rather than
+        make the curve flat.
     xlabel, ylabel : object, str, optional
         Labels of the axes.
     """
     x = np.asarray(points, dtype=float)
     left, right = visible_range(x, column)
     notes = [] if (left, right) == (float(x[0]), float(x[-1])) else ["ends cut off"]
+    edges = lines[:0] if band is None else np.array([lines[0] - band, lines[0] + band])
     if notes:
-        x, lines = _between(x, lines, left, right)
+        whole = x
+        x, lines = _between(whole, lines, left, right)
+        _, edges = _between(whole, edges, left, right)
     low, high = limits or limits_of(lines)
+    if limits is None and len(edges):
+        least, most = limits_of(edges)
+        spare = _BAND_ROOM * (high - low)
+        low, high = max(least, low - spare), min(most, high + spare)
     pad = 0.06 * (high - low)
     floor = (low - pad) - (_STRIP + 0.03) * (high - low + 2 * pad) / (1.0 - _STRIP - 0.03)
     ax.axhline(0.0, color=FAINT, linewidth=0.8, zorder=1)
@@ -75,6 +88,9 @@ def draw_curves(
     if _density(ax, column):
         notes.append("broken bars are taller")
     bare(ax)
+    if len(edges):
+        ax.fill_between(x, *edges, color=BLUE, alpha=0.18, linewidth=0, zorder=2, label="95 % band")
+        ax.set_ylim(floor, high + pad)
     if len(lines) == 1:
         ax.plot(x, lines[0], color=BLUE, linewidth=1.8, zorder=3)
     elif names is None:
@@ -207,7 +223,8 @@ def _between(
     """Return the part of some lines between two places, with a point at either of them."""
     inner = x[(x > left) & (x < right)]
     points = np.concatenate([[left], inner, [right]])
-    return points, np.array([np.interp(points, x, line) for line in lines])
+    inside = [np.interp(points, x, line) for line in lines]
+    return points, np.array(inside).reshape(len(lines), len(points))
 
 
 def ticks_up_to(ax: Axes, right: float | None = None) -> None:

@@ -40,6 +40,8 @@ Summary = Mapping[str, Any]
 
 _FAR: Final = 4.0
 """An axis this many times as long as the middle 98 % of the rows is cut off."""
+_BAND: Final = 1.96
+"""Standard deviations within which a normal value lies with probability 0.95."""
 _NEEDED: Final = ("effects", "outputs", "data")
 
 
@@ -273,12 +275,15 @@ class EffectView:
         The effect on that grid.
     held : list of mapping
         Variables that are kept at one value.
+    std : ndarray of the shape of values, or None
+        Standard deviations of the values, where there are error bars.
     """
 
     effect: Mapping[str, Any]
     axes: Sequence[Mapping[str, Any]]
     values: NDArray[np.float64]
     held: Sequence[Mapping[str, Any]]
+    std: NDArray[np.float64] | None = None
 
     @classmethod
     def of(cls, summary: Summary, effect: Mapping[str, Any]) -> EffectView:
@@ -295,7 +300,14 @@ class EffectView:
                 "plot_importance shows its share."
             )
         axes = [_with_names(axis, column_of(summary, axis["variable"])) for axis in view["axes"]]
-        return cls(effect, axes, floats(view["values"]), view.get("held") or [])
+        std = view.get("std")
+        return cls(
+            effect,
+            axes,
+            floats(view["values"]),
+            view.get("held") or [],
+            None if std is None else floats(std),
+        )
 
     @property
     def numbers(self) -> list[bool]:
@@ -311,6 +323,10 @@ class EffectView:
         """Return the values of some outputs at one value of the third axis."""
         values = self.values[list(outputs)]
         return values[..., which] if len(self.axes) > 2 else values
+
+    def band(self, outputs: Sequence[int]) -> NDArray[np.float64] | None:
+        """Return half the width of a 95 % band, for one output with error bars; else None."""
+        return None if self.std is None or len(outputs) > 1 else _BAND * self.std[outputs[0]]
 
     def kept(self, which: int) -> list[tuple[str, str]]:
         """Return what a title says of variables: the values that a slice keeps, after their names.

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hikernel.engines.protocol import FloatArray
+from hikernel.reduced.forms import Form
 from hikernel.reduced.solution import ReducedSolution, Status, WarmStart
 from hikernel.reduced.variational import DualNormBound
 from hikernel.reduced.working_set import solve_form
@@ -125,20 +126,16 @@ class LossSolve(ABC):
         solution is stored as ``self.eta``, from which the next model starts.
         """
         problem = self.problem
+        joint = problem.joint_form(point.f, curvature, point.coef) if self.loss.joint else None
+        if joint is not None:
+            solution = self._form_solution(*joint, point, wanted)
+            coef = solution.coef
+            return self.with_intercept(coef, self.apply(coef), 0.0, 0.0), solution.dual_norm
         shape = (len(self.omega), -1)
         targets = (point.f - gradient / curvature).reshape(shape)
         form, target_means, column_means = problem.quadratic_form(targets, curvature.reshape(shape))
         value = 0.5 * float(np.sum(self.omega @ (gradient**2 / curvature)))
-        value += 0.5 * self.lam * point.norm**2
-        tol = wanted / max(value, np.finfo(float).tiny)
-        solution = solve_form(
-            form,
-            problem.hull,
-            self.lam,
-            tol=float(np.clip(tol, _LEAST_TOL, _LARGEST_TOL)),
-            warm_eta=self.eta,
-        )
-        self.eta = solution.eta
+        solution = self._form_solution(form, value, point, wanted)
         coef = solution.coef.reshape(-1, problem.n_columns)
         b = target_means - np.sum(column_means * coef, axis=1)
         if self.loss.shift_invariant:
@@ -147,6 +144,22 @@ class LossSolve(ABC):
         coef = coef.T if self.outputs else coef[0]
         goal = Point(coef, self.apply(coef), b if self.outputs else b[0], self.norm(coef))
         return goal, solution.dual_norm
+
+    def _form_solution(
+        self, form: Form, value: float, point: Point, wanted: float
+    ) -> ReducedSolution:
+        """Solve a model whose loss has the given value at a point, and store the eta found."""
+        value += 0.5 * self.lam * point.norm**2
+        tol = wanted / max(value, np.finfo(float).tiny)
+        solution = solve_form(
+            form,
+            self.problem.hull,
+            self.lam,
+            tol=float(np.clip(tol, _LEAST_TOL, _LARGEST_TOL)),
+            warm_eta=self.eta,
+        )
+        self.eta = solution.eta
+        return solution
 
     def gap(self, point: Point, residuals: FloatArray, eta: FloatArray) -> Gap:
         """Return the duality gap of the exact problem at a point and a dual point.

@@ -21,6 +21,7 @@ from hikernel.losses import Loss, SquaredError
 from hikernel.reduced.descent import Descent
 from hikernel.reduced.forms import DualForm, Form, PrimalForm
 from hikernel.reduced.interior import InteriorPoint
+from hikernel.reduced.joint_model import dual_model, primal_model
 from hikernel.reduced.kernel_form import KernelForm
 from hikernel.reduced.outputs import OutputForms
 from hikernel.reduced.solution import ReducedSolution, WarmStart
@@ -30,6 +31,9 @@ from hikernel.reduced.working_set import solve_form
 __all__ = ["FormName", "ReducedProblem"]
 
 FormName = Literal["auto", "primal", "dual"]
+
+_MOST_FEATURES = 10**8
+"""Largest number of features that are held at once for a joint loss: 0.8 GB."""
 
 _CONSTANT = 1e-26
 """A feature column counts as constant if its variance is at most this times its squared mean."""
@@ -242,6 +246,29 @@ class ReducedProblem:
             column_means.append(means)
         form = forms[0] if len(forms) == 1 else OutputForms(forms)
         return form, np.array(target_means), np.array(column_means)
+
+    def joint_form(
+        self, f: FloatArray, curvature: FloatArray, coef: FloatArray
+    ) -> tuple[Form, float] | None:
+        """Return the form of the quadratic model of a joint loss, and its value at a point.
+
+        None if nodes are given by Gram matrices, or if there are too many features to hold.
+
+        Parameters
+        ----------
+        f, curvature : ndarray of shape (n,)
+            The prediction at the point, and the curvature there or a larger one.
+        coef : ndarray of shape (R,)
+            The coefficients at the point.
+        """
+        if self._kernels is not None or self.engine.n_rows * self.n_columns > _MOST_FEATURES:
+            return None
+        omega = self.engine.row_weights
+        features = self.engine.features(self.nodes)
+        features -= (omega * curvature) @ features / float(omega @ curvature)
+        features[:, self.constant_columns] = 0.0
+        model = dual_model if self.uses_dual_form else primal_model
+        return model(self.loss, self.y, f, omega, curvature, features, coef, self.blocks)
 
     def _weighted_form(
         self, weights: FloatArray, target: FloatArray, means: FloatArray, gram: FloatArray | None

@@ -6,6 +6,7 @@ HK.about = (() => {
   const { format } = HK;
   const { known } = format;
   const MOST_COLUMNS = 12;
+  const MOST_UNUSED = 1000; // a browser takes seconds to lay out a table of many thousands
 
   function data(summary, box) {
     const { data: facts } = summary;
@@ -14,7 +15,9 @@ HK.about = (() => {
       return;
     }
     const rows = format.plural(facts.n_rows, "row");
-    const weights = facts.weighted ? ", with sample weights." : ".";
+    const also = [facts.weighted && "sample weights", facts.offset && `the offset ${facts.offset}`,
+      facts.exposure && `the exposure ${facts.exposure}`].filter(Boolean);
+    const weights = also.length ? `, with ${also.join(" and ")}.` : ".";
     if (facts.has_columns === false) {
       box.append(el("p", {}, rows, weights),
         note("This model was fitted on a graph of kernels and not on the columns of a table, so ",
@@ -29,7 +32,10 @@ HK.about = (() => {
       table(columns.slice(0, cut)));
     if (columns.length > cut) {
       const rest = format.plural(columns.length - cut, "more column");
-      box.append(HK.dom.folded(`${rest} the model does not use`, table(columns.slice(cut))));
+      const unused = columns.slice(cut, cut + MOST_UNUSED);
+      const first = cut + MOST_UNUSED < columns.length
+        ? note(`The first ${format.count(MOST_UNUSED)} of them:`) : null;
+      box.append(HK.dom.folded(`${rest} the model does not use`, first, table(unused)));
     }
   }
 
@@ -45,7 +51,12 @@ HK.about = (() => {
     return HK.dom.scroller("Columns of the data", HK.dom.table("columns", titles, rows));
   }
 
-  function values({ min, max, quantiles, categories }) {
+  // The year of a date is no amount, and has no thousands apart.
+  function amount(column, x) {
+    return Number.isInteger(x) && column.endsWith(" (year)") ? String(x) : format.number(x, 3);
+  }
+
+  function values({ name: column, min, max, quantiles, categories }) {
     if (categories) {
       const shown = categories.slice(0, 3).flatMap(({ label, share }, i) =>
         [i ? ", " : "", name(label, 20), ` ${format.percent(share)}`]);
@@ -54,8 +65,8 @@ HK.about = (() => {
     }
     if (!known(min)) return "";
     const middle = quantiles?.["0.5"];
-    const half = known(middle) ? `, half below ${format.number(middle, 3)}` : "";
-    return `${format.number(min, 3)} to ${format.number(max, 3)}${half}`;
+    const half = known(middle) ? `, half below ${amount(column, middle)}` : "";
+    return `${amount(column, min)} to ${amount(column, max)}${half}`;
   }
 
   function settings(summary, box) {

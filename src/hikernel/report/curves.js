@@ -7,9 +7,12 @@ HK.curves = (() => {
   const MOST_LINES = 8;
   const DENSITY = 0.18; // share of the height that the density may take
 
-  // `lines` are {label, values}; one is drawn in the main colour, several in colours of their own.
+  // `lines` are {label, values, std}; one is drawn in the main colour, with a band if it has a std,
+  // several in colours of their own.
   function build({ summary, axis, lines, limits, width, effect }) {
-    const [low, high] = limits;
+    const several = lines.length > 1;
+    const bars = several ? null : views.errorBars(lines[0]);
+    const [low, high] = views.widened(limits, bars);
     const room = high - low;
     const floor = low - (DENSITY + 0.08) * room;
     const figure = HK.figure.plot({
@@ -18,7 +21,10 @@ HK.curves = (() => {
     });
     density(figure, views.column(summary, axis.variable), floor, DENSITY * room, axis.values);
     HK.figure.zeroLine(figure);
-    const several = lines.length > 1;
+    if (bars) {
+      figure.varea(axis.values, bars.low, bars.high,
+        { fill_color: color("series-1"), fill_alpha: 0.18 });
+    }
     const drawn = lines.map((line, i) => {
       const style = several ? series(i) : { color: color("series-1"), dash: [] };
       return figure.line(axis.values, line.values, {
@@ -30,6 +36,7 @@ HK.curves = (() => {
     HK.tooltip.add(figure, drawn.slice(0, 1), (i) => [
       [axis.variable, format.number(axis.values[i])],
       ...lines.map(({ label, values }) => [several ? label : "effect", format.signed(values[i])]),
+      ...(bars ? [views.within(bars, i)] : []),
     ], { mode: "vline" });
     return figure;
   }

@@ -48,7 +48,7 @@ HK.effectView = (() => {
       choices.length ? el("div", { class: "choices" }, choices) : null,
       isMap(view) ? caption : null, box,
       left.length ? small("Categories of ", names(left, 3, 80), ".") : null,
-      held(view), table.element);
+      held(view), barWords(summary, view), table.element);
   }
 
   // Two variables make a heat map, unless a curve for each value of the second is easier to read.
@@ -68,7 +68,8 @@ HK.effectView = (() => {
     const common = { summary, axis: first, limits, width, effect: words(summary, output) };
     if (!second) {
       const chosen = output < 0 ? summary.outputs.map((_, k) => k) : [output];
-      const lines = chosen.map((k) => ({ label: summary.outputs[k], values: view.values[k] }));
+      const lines = chosen.map((k) => (
+        { label: summary.outputs[k], values: view.values[k], std: (view.std || [])[k] }));
       const { build: draw } = first.kind === "number" ? HK.curves : HK.bars;
       return draw({ ...common, lines });
     }
@@ -97,6 +98,12 @@ HK.effectView = (() => {
     const parts = fixed.map(({ variable, value }) =>
       `${variable} at ${typeof value === "number" ? format.number(value) : value}`);
     return small("Held fixed in this plot: ", names(parts, 12, 60), ".");
+  }
+
+  function barWords(summary, view) {
+    if (!view.std || summary.outputs.length > 1) return null;
+    const [what, holds] = view.axes[0].kind === "number" ? ["band", "holds"] : ["lines", "hold"];
+    return small(`The ${what} ${holds} the effect with 95 %, with the model's terms as given.`);
   }
 
   function description({ name: label, view }) {

@@ -2,7 +2,8 @@
 // Pure functions without a page, so that they can be tested anywhere.
 //
 // A row is a list with one entry per input: a number, the position of a category (-1 for one that
-// is not known), 0 or 1 for a boolean, null where the value is missing.
+// is not known), 0 or 1 for a boolean, days since 1970-01-01 for a date, the length in days for a
+// duration, null where the value is missing.
 "use strict";
 globalThis.HK = globalThis.HK || {};
 
@@ -10,6 +11,7 @@ HK.evaluate = (() => {
   const FAR = 1e30; // beyond, only the leading power of a polynomial counts
 
   const LARGEST = Number.MAX_VALUE;
+  const DAY = 86400000; // milliseconds
 
   const clip = (x, low, high) => Math.min(Math.max(x, low), high);
   const scaled = (spec, x) => clip((x - spec.center) / spec.scale, -LARGEST, LARGEST);
@@ -100,6 +102,30 @@ HK.evaluate = (() => {
     return spec.constant ? [[1], ...levels] : levels;
   }
 
+  // Level j is a point on a circle that goes around j times in a period.
+  function periodic(spec, x) {
+    const phase = (x / spec.period) % 1;
+    return [[1], ...spec.scales.map((scale, i) => {
+      const angle = 2 * Math.PI * (i + 1) * phase;
+      const [cosine, sine] = spec.means[i];
+      return [scale * (Math.cos(angle) - cosine), scale * (Math.sin(angle) - sine)];
+    })];
+  }
+
+  // What a variable is of a date x, in days since 1970-01-01, which was a Thursday.
+  function datePart({ part, start }, x) {
+    if (part === "length") return x;
+    if (part === "days") return x - start;
+    const day = Math.floor(x);
+    if (part === "hour") return Math.round(24e6 * (x - day)) / 1e6;
+    if (part === "weekday") return (((day + 3) % 7) + 7) % 7;
+    const year = new Date(day * DAY).getUTCFullYear();
+    if (part === "year") return year;
+    const first = new Date(0);
+    first.setUTCFullYear(year, 0, 1); // Date.UTC takes the year 99 for 1999
+    return day - first.getTime() / DAY + 1;
+  }
+
   // All levels at x, level 0 first; each is a list.
   const KINDS = {
     constant: () => [[1]],
@@ -115,6 +141,7 @@ HK.evaluate = (() => {
     powers: (spec, x) => single(spec.factors.map((factor, j) => factor * scaled(spec, x) ** j)),
     hermite: (spec, x) => single(hermite(scaled(spec, x), spec.ratio, 1, spec.n)),
     mehler: (spec, x) => mehler(spec, scaled(spec, x)),
+    periodic,
     kernel: (spec, x) => lowRank(spec, scaled(spec, x)),
     branches(spec, x) {
       const all = [[1]];
@@ -136,7 +163,7 @@ HK.evaluate = (() => {
   function variableLevels(variable, row) {
     const x = row[variable.input];
     if (variable.missing) return levels(variable.levels, x === null ? 1 : 0);
-    if (x !== null) return levels(variable.levels, x);
+    if (x !== null) return levels(variable.levels, variable.part ? datePart(variable, x) : x);
     const { absent } = variable.levels;
     return [absent === undefined ? [1] : [absent].flat()];
   }
@@ -179,7 +206,7 @@ HK.evaluate = (() => {
   // classes.
   function predict(link, f, classes) {
     const best = (scores) => classes[scores.indexOf(Math.max(...scores))];
-    if (link.kind === "identity") return { value: f[0] };
+    if (link.kind === "identity" || link.kind === "hazard") return { value: f[0] };
     if (link.kind === "exp") return { value: Math.exp(f[0]) };
     if (link.kind === "sign") return { label: classes[f[0] > 0 ? 1 : 0] };
     if (link.kind === "argmax") return { label: best(f) };

@@ -62,7 +62,8 @@ HK.head = (() => {
       return { term, value, text: `${beside}; measured ${how}` };
     }
     const classes = task === "classification";
-    const what = classes ? "of the uncertainty about the class" : "of the variation";
+    const risk = task === "survival" ? "of the variation of the risk" : "of the variation";
+    const what = classes ? "of the uncertainty about the class" : risk;
     const value = format.percent(quality.explained, 1);
     return { term, value, text: `${what} explained, measured ${how}` };
   }

@@ -1,4 +1,5 @@
-// One input of the what-if panel: a number with slider and field, a list of categories, "missing".
+// One input of the what-if panel: a number or a date with slider and field, a list of categories,
+// "missing".
 "use strict";
 
 HK.inputs = (() => {
@@ -8,17 +9,20 @@ HK.inputs = (() => {
   // A value of the summary as the evaluator wants it: a number, a position, 0 or 1, or null.
   function value(input, given) {
     if (given === null || given === undefined) return null;
-    if (input.kind === "number") return tidy(input, Number(given));
+    if (input.kind === "date") return minutes(given);
+    if (isNumber(input)) return tidy(input, Number(given));
     if (input.kind === "boolean") return [true, 1, "True"].includes(given) ? 1 : 0;
     return input.labels.indexOf(String(given));
   }
 
   // Returns {element, reset}; `change(value)` is called with every new value.
   function create(input, position, initial, change) {
-    const box = el("div", { class: "input", "data-input": position });
+    const kind = input.kind === "date" ? "input is-date" : "input";
+    const box = el("div", { class: kind, "data-input": position });
     const id = HK.dom.id("input");
     const first = initial ?? fallback(input);
-    const make = input.kind === "number" ? numberControl : listControl;
+    const make = input.kind === "date" ? dateControl
+      : isNumber(input) ? numberControl : listControl;
     const control = make(input, id, first, send);
     const missing = input.missing_allowed
       ? el("input", { type: "checkbox", checked: initial === null, on: { change: send } })
@@ -46,7 +50,26 @@ HK.inputs = (() => {
   }
 
   function fallback(input) {
-    return input.kind === "number" ? 0.5 * ((input.min ?? 0) + (input.max ?? 1)) : 0;
+    return isNumber(input) ? 0.5 * ((input.min ?? 0) + (input.max ?? 1)) : 0;
+  }
+
+  // A duration is a number of days, a date the number of days since 1970-01-01.
+  function isNumber({ kind }) {
+    return kind === "number" || kind === "date" || kind === "duration";
+  }
+
+  // Days, to the minute.
+  function minutes(days) {
+    return Math.round(days * 1440) / 1440;
+  }
+
+  // Days as a field of dates and times has them, and back; NaN for text that is no date.
+  function dateText(days) {
+    return new Date(Math.round(days * 1440) * 60000).toISOString().slice(0, 16);
+  }
+
+  function dateValue(text) {
+    return Date.parse(`${text}Z`) / 86400000;
   }
 
   function limits(input, middle) {
@@ -117,6 +140,53 @@ HK.inputs = (() => {
     });
     slider.addEventListener("input", () => {
       set(scale.at(Number(slider.value)));
+      send();
+    });
+    set(first);
+    return {
+      elements: [slider, field],
+      value: () => current,
+      set,
+      disable: (off) => {
+        field.disabled = off;
+        slider.disabled = off;
+      },
+    };
+  }
+
+  function dateControl(input, id, first, send) {
+    const [low, high] = limits(input, first);
+    const step = Math.max(1, Math.round((high - low) / STEPS));
+    const field = el("input", { type: "datetime-local", id });
+    const slider = el("input", {
+      type: "range", min: 0, max: Math.max(1, Math.ceil((high - low) / step)), step: 1,
+      "aria-label": `${input.name}, slider`,
+    });
+    let current;
+
+    function slide() {
+      slider.value = String(Math.round((current - low) / step));
+      slider.setAttribute("aria-valuetext", dateText(current));
+    }
+
+    function set(days) {
+      current = days;
+      field.value = dateText(days);
+      field.setAttribute("aria-invalid", "false");
+      slide();
+    }
+
+    field.addEventListener("input", () => {
+      const typed = dateValue(field.value);
+      field.setAttribute("aria-invalid", String(!Number.isFinite(typed)));
+      if (!Number.isFinite(typed)) return;
+      current = typed;
+      slide();
+      send();
+    });
+    slider.addEventListener("input", () => {
+      // Whole days: the time of day stays as it is.
+      set(minutes(Math.floor(low) + Number(slider.value) * step + (current - Math.floor(current))));
       send();
     });
     set(first);

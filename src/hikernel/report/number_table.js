@@ -36,12 +36,15 @@ HK.numberTable = (() => {
           head: summary.outputs.length > 1 ? summary.outputs[k] : "effect",
           value: (i) => view.values[k][i],
         }));
+    const std = second || shown.length > 1 ? null : view.std?.[shown[0]];
+    if (std) columns.push({ head: "standard deviation", value: (i) => std[i], plain: true });
     return el("table", { class: "plain" },
       el("thead", {}, el("tr", {}, el("th", { scope: "col" }, name(first.variable, 30)),
         columns.map(({ head }) => el("th", { scope: "col", class: "num" }, name(head, 40))))),
       el("tbody", {}, rows.map((i) => el("tr", {},
         el("th", { scope: "row" }, name(views.place(first, i), 40)),
-        columns.map(({ value }) => el("td", { class: "num" }, format.signed(value(i))))))));
+        columns.map(({ value, plain }) => el("td", { class: "num" },
+          plain ? format.number(value(i), 3) : format.signed(value(i))))))));
   }
 
   // All categories, or numbers spread over the axis.

@@ -39,7 +39,9 @@ def _view(view: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if view is None:
         return None
     digits = CURVE_DIGITS if len(view["axes"]) == 1 else SURFACE_DIGITS
-    return {**view, "values": _rounded(view["values"], _decimals(view["values"], digits))}
+    decimals = _decimals(view["values"], digits)
+    exact = {name: view[name] for name in ("values", "std") if name in view}
+    return {**view, **{name: _rounded(values, decimals) for name, values in exact.items()}}
 
 
 def _decimals(values: Any, digits: int) -> int:

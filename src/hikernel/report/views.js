@@ -3,6 +3,8 @@
 
 HK.views = (() => {
   const { format } = HK;
+  const WITHIN = 1.96; // standard deviations on either side that hold an effect with 95 %
+  const BAND_ROOM = 0.3; // of the range of an effect: a wider band is cut off, or curves were flat
 
   // The values of one output; of a view with three axes, one slice of the third.
   function grid(view, output, slice = 0) {
@@ -17,6 +19,27 @@ HK.views = (() => {
     const low = found.reduce((a, b) => Math.min(a, b), 0);
     const high = found.reduce((a, b) => Math.max(a, b), 0);
     return low === high ? [low - 1, high + 1] : [low, high];
+  }
+
+  // Both ends of the error bars of an effect, {low, high}; null where it has none.
+  function errorBars({ values, std }) {
+    if (!std) return null;
+    const end = (side) => values.map((value, i) => (value ?? 0) + side * WITHIN * (std[i] ?? 0));
+    return { low: end(-1), high: end(1) };
+  }
+
+  // The error bars at one value, as a line of a tooltip.
+  function within({ low, high }, i) {
+    return ["95 % within", `\u00b1 ${format.number(0.5 * (high[i] - low[i]))}`];
+  }
+
+  // Limits of values that also show their error bars, where these are not much wider.
+  function widened([low, high], bars, room = BAND_ROOM) {
+    if (!bars) return [low, high];
+    const [least, most] = extent([bars.low, bars.high]);
+    const spare = room * (high - low);
+    const [bottom, top] = [Math.min(low, least), Math.max(high, most)];
+    return [Math.max(bottom, low - spare), Math.min(top, high + spare)];
   }
 
   function column(summary, variable) {
@@ -57,11 +80,15 @@ HK.views = (() => {
     const classes = summary.classes || [];
     const kind = summary.link?.kind;
     if (kind === "exp") return `log of ${target}`;
+    if (kind === "hazard") return "log hazard";
     if (kind === "logistic") return `log-odds of ${classes[1]}`;
     if (kind === "sign") return `score of ${classes[1]}`;
     if (kind === "softmax" || kind === "argmax") return `score of ${summary.outputs[output]}`;
     return target;
   }
 
-  return { grid, extent, column, categoryShare, allLeftOut, place, scaleWords };
+  return {
+    grid, extent, errorBars, within, widened, column,
+    categoryShare, allLeftOut, place, scaleWords,
+  };
 })();

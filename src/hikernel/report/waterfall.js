@@ -5,12 +5,13 @@ HK.waterfall = (() => {
   const { el, name } = HK.dom;
   const { format } = HK;
   const MOST = 12;
+  const ROUNDING = 1e-12; // of the largest part
   const NEAR = 0.4; // of the largest value: below, the axis leaves zero out
 
   // `parts` are {label, value}, with `ours` where the label is not from data; `words` name the sum.
   function create(start, parts, words) {
     const shown = largest(parts);
-    const ends = [start];
+    const ends = [tidy(start, shown)];
     shown.forEach(({ value }) => ends.push(ends[ends.length - 1] + value));
     const total = ends[ends.length - 1];
     const axis = axisOf(ends);
@@ -24,7 +25,13 @@ HK.waterfall = (() => {
     const whole = (label, to, kind) =>
       row(axis, { label, from: axis.near ? to : 0, to, text: format.number(to), kind });
     return HK.dom.table("waterfall", ["Part", "Bar", "Value"],
-      [whole("Base value", start, "base"), rows, whole(words, total, "total")], { hidden: true });
+      [whole("Base value", ends[0], "base"), rows, whole(words, total, "total")], { hidden: true });
+  }
+
+  // A base value that is zero but for rounding errors is zero.
+  function tidy(start, parts) {
+    const size = Math.max(...parts.map(({ value }) => Math.abs(value)), 0);
+    return Math.abs(start) < ROUNDING * size ? 0 : start;
   }
 
   // The largest parts first; the smallest are added up into one.

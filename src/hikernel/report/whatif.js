@@ -54,7 +54,11 @@ HK.whatif = (() => {
   // Positions of the inputs; those that matter most come first.
   function byShare(summary, inputs) {
     const shares = new Map((summary.variables || []).map(({ name: key, share }) => [key, share]));
-    const share = (i) => shares.get(inputs[i].name) ?? 0;
+    // A date has several variables, one for each part.
+    const named = (variable) => shares.get(summary.data.columns[variable.column].name) ?? 0;
+    const share = (i) => summary.function.variables
+      .filter(({ input, missing }) => input === i && !missing)
+      .reduce((sum, variable) => sum + named(variable), 0);
     return inputs.map((_, i) => i).sort((a, b) => share(b) - share(a) || a - b);
   }
 
@@ -102,10 +106,17 @@ HK.whatif = (() => {
       const shown = bar(share, format.percent(share), text === label ? "main" : "");
       return el("li", {}, name(text, 30), shown);
     });
+    const target = summary.link.kind === "hazard" ? "log hazard" : summary.target;
     return el("div", { class: "prediction" },
-      small("Prediction", summary.target ? [" of ", name(summary.target, 40)] : ""),
+      small("Prediction", target ? [" of ", name(target, 40)] : "", known(summary.data)),
       el("output", exact, number ? format.number(value, 5) : name(label, 40)),
       bars.length ? el("ul", { class: "probabilities" }, bars) : null);
+  }
+
+  // What the rows of the fit had beside their columns, and the page has no input for.
+  function known({ offset, exposure }) {
+    const parts = [[offset, 0], [exposure, 1]].filter(([what]) => HK.format.known(what));
+    return parts.map(([what, value], i) => [i ? " and " : " for ", name(what, 40), ` = ${value}`]);
   }
 
   function scaleNote(summary, output) {

@@ -9,6 +9,7 @@ So no error of a solver can make the gap too small.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hikernel.engines.protocol import FloatArray
@@ -16,7 +17,10 @@ from hikernel.errors import Reason
 from hikernel.losses import DualCurve, Loss
 from hikernel.reduced import Status
 
-__all__ = ["Certificate", "DualPoint", "StopReason", "readable_count"]
+__all__ = ["Certificate", "DualPoint", "StopReason", "direction_words", "readable_count"]
+
+_LEAST_SHOWN = 1e-12
+"""Gaps below this are rounding error, and shown as this."""
 
 
 class StopReason(Reason):
@@ -32,6 +36,11 @@ class StopReason(Reason):
         'certify="exact" does it at a cost quadratic in the rows, certify="statistical" linear.'
     )
     MAX_KERNELS = "The search stopped at max_kernels; raise it or alpha."
+    MAX_COLUMNS = (
+        "The search stopped at the number of feature columns that it may solve for; products of "
+        "columns with many categories have too many. Limit max_order or interactions, merge rare "
+        "categories, or raise alpha; raising max_kernels above that number also allows more."
+    )
     MAX_EXPLORED = (
         "The proof stopped at the number of kernels that it may look at; raise alpha, or limit "
         "max_order."
@@ -79,6 +88,16 @@ class Certificate:
         Probability with which the dual bound holds: 1 unless it is statistical.
     refit : str or None
         The refit that makes the predictions; None if the model of the convex problem does.
+    monotone : tuple of (str, int)
+        Columns in which the refit makes f rise (1) or fall (-1). The convex problem has no such
+        constraints; its graph has no interactions of these columns.
+    refit_gap : float or None
+        Proven bound on how far the refit is from the optimum of its own problem under these
+        constraints, relative to its objective there; None if it has no term of these columns.
+    restricted : bool
+        Whether the graph has only the interactions that the user allows.
+    counted : bool
+        Whether ``n_vertices`` is exact; otherwise it is an upper bound.
     """
 
     objective: float
@@ -91,6 +110,16 @@ class Certificate:
     n_kernels: int
     confidence: float = 1.0
     refit: str | None = None
+    monotone: tuple[tuple[str, int], ...] = ()
+    refit_gap: float | None = None
+    restricted: bool = False
+    counted: bool = True
+
+    @property
+    def graph_size(self) -> str:
+        """The number of kernels in the graph, readable."""
+        count = readable_count(self.n_vertices)
+        return count if self.counted else f"at most {count}"
 
     @property
     def gap(self) -> float:
@@ -114,7 +143,9 @@ class Certificate:
 
     def explain(self) -> str:
         """Return the certificate as plain sentences."""
-        graph = f"The graph has {readable_count(self.n_vertices)} kernels"
+        graph = f"The graph has {self.graph_size} kernels"
+        if self.restricted:
+            graph = f"The graph of the allowed interactions has {self.graph_size} kernels"
         looked = f"{self.n_explored} were looked at, {self.n_kernels} entered the problem"
         why = self.reason.sentence
         if self.kind == "none":
@@ -141,15 +172,49 @@ class Certificate:
                 f"{100 * self.relative_gap:.2g} % below this model's "
                 f"(asked for: {100 * self.tol:.2g} %). {why}"
             )
-        if self.refit is not None:
+        if self.monotone:
+            proof += f" {self._explain_refit()}"
+        elif self.refit is not None:
             proof += (
                 " This is about the convex problem, which selected the terms; predictions come "
                 f"from a refit ({self.refit}), about which nothing is proven."
             )
         return f"{graph}; {looked}. {proof}"
 
+    def _explain_refit(self) -> str:
+        """Return what is known of a refit under constraints."""
+        names = " and ".join(name for name, _ in self.monotone)
+        problem = (
+            "This is about the convex problem, which selected the terms: without constraints on "
+            f"directions, but on a graph without interactions of {names}. Predictions come from a "
+            f"refit ({self.refit}), in which f {direction_words(self.monotone)}, everywhere and "
+            "whatever the other columns are"
+        )
+        if self.refit_gap is None:
+            return f"{problem}; it has no term of these columns."
+        if not math.isfinite(self.refit_gap):
+            return f"{problem}; nothing is proven about its coefficients."
+        return (
+            f"{problem}. Its coefficients are optimal under these constraints, for its penalty, to "
+            f"a proven relative gap of at most {max(self.refit_gap, _LEAST_SHOWN):.1g}."
+        )
+
     def __str__(self) -> str:
         return self.explain()
+
+
+def direction_words(monotone: Sequence[tuple[str, int]]) -> str:
+    """Return the directions of columns in words.
+
+    >>> direction_words([("size", 1), ("rooms", 1), ("age", -1)])
+    'rises with size and rooms and falls with age'
+    """
+    parts = []
+    for verb, sign in (("rises", 1), ("falls", -1)):
+        names = [name for name, direction in monotone if direction == sign]
+        if names:
+            parts.append(f"{verb} with {' and '.join(names)}")
+    return " and ".join(parts)
 
 
 def readable_count(n: int) -> str:

@@ -16,7 +16,7 @@ from hikernel.engines.protocol import GridEngine
 from hikernel.losses import SquaredError
 from hikernel.reduced import ReducedProblem
 
-__all__ = ["PROOF_WORK", "GridEffort", "solve_work"]
+__all__ = ["PROOF_WORK", "GridEffort", "most_columns", "solve_work"]
 
 _PASS = 10
 """Work in which one number passes through memory, as a factor of an elementwise product."""
@@ -30,6 +30,26 @@ _ITERATION = 4e6
 """Work of an iteration of a reduced solve, however small the problem."""
 _PAIR = 1600
 """Work of an iteration for each pair of nodes in the hull."""
+
+
+_STEP_WORK = 3e9
+"""Work of one factorisation of a reduced problem whose nodes are wide, at most."""
+
+
+def most_columns(n_rows: int, max_kernels: int) -> int:
+    """Return the number R of feature columns up to which a hull is solved.
+
+    It is ``max_kernels``, which hulls of nodes with one column cannot exceed, or, if that is more,
+    the largest R for which a factorisation takes at most 3e9 multiplications and additions: R^3 / 3
+    for R <= n, else n^2 R + n^3 / 3. A step of a solve then takes a fraction of a second.
+
+    >>> most_columns(10_000, 2000), most_columns(2500, 2000), most_columns(1000, 2000)
+    (2080, 2080, 2666)
+    """
+    most = min(int((3.0 * _STEP_WORK) ** (1.0 / 3.0)), n_rows)
+    if most == n_rows:
+        most = max(most, int((_STEP_WORK - n_rows**3 / 3.0) / n_rows**2))
+    return max(most, max_kernels)
 
 
 def solve_work(reduced: ReducedProblem, n_iter: int) -> float:
@@ -54,7 +74,8 @@ class GridEffort:
     score_work : float
         Numbers to process for the score of one column.
     bound_work : float
-        Numbers to process for a descendant sum: pairs of rows, or rows times draws.
+        Numbers to process for a descendant sum: pairs of rows, or rows times draws. For sparse
+        columns, what makes the count of ``bounds`` that of a sparse product.
     n_columns : int
         Feature columns of all levels of all variables.
     n_variables : int
@@ -80,7 +101,7 @@ class GridEffort:
         n = engine.n_rows
         return cls(
             score_work=float(engine.score_work),
-            bound_work=float(n * draws if draws else n * (n + 1) // 2),
+            bound_work=float(n * draws if draws else engine.sum_work),
             n_columns=sum(engine.width((pair,)) for pair in engine.level_pairs),
             n_variables=n_variables,
             n_outputs=n_outputs,

@@ -68,7 +68,7 @@ class _ExplicitSearch(HullSearch[Objective]):
             reason = self._exhausted(solved)
             if reason:
                 return self._result(solved, bound, reason)
-            solved = self._grow(solved, bound.violators)
+            solved = self._grow(solved, self._entering(solved, bound.violators))
 
     def _first(self) -> list[Vertex]:
         """Return the hull of the strongest node at the dual point of the best constant."""

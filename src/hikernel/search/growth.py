@@ -20,6 +20,7 @@ import numpy as np
 from hikernel.engines.machine import check_time, time_limit
 from hikernel.engines.protocol import FloatArray, Vertex
 from hikernel.errors import OutOfTime
+from hikernel.graphs import Grid
 from hikernel.reduced import HullMap, ReducedProblem, ReducedSolution, Status, WarmStart
 from hikernel.search.certificate import Certificate, DualPoint, StopReason
 from hikernel.search.effort import PROOF_WORK, solve_work
@@ -62,7 +63,7 @@ class SearchSettings:
         Relative duality gap to prove. The search itself goes to ``SEARCH_TOL`` if that is less:
         precision costs a search little and a proof much.
     max_kernels : int
-        Largest hull that is solved.
+        Largest hull that is solved. Wide nodes also have to keep to ``effort.most_columns``.
     certify : {"auto", "exact", "statistical", "none"}
         How the tail (the nodes outside the hull) is bounded.
     seed : int
@@ -263,6 +264,10 @@ class HullSearch(Generic[O]):
         full = len(solved.problem.nodes) >= self._settings.max_kernels
         return StopReason.MAX_KERNELS if full else None
 
+    def _most_columns(self) -> float:
+        """Return the number of feature columns that a hull may have; no limit unless overridden."""
+        return np.inf
+
     def _solve(self, reduced: ReducedProblem, warm: WarmStart | None) -> SolvedHull:
         check_time()
         solved = self._objective.solve(reduced, self._lam, tol=self._tol, warm=warm)
@@ -305,37 +310,48 @@ class HullSearch(Generic[O]):
             squares, eta, rounds=_SETTLE_ROUNDS, enough=solved.threshold
         ).value
 
-    def _grow(self, solved: SolvedHull, violators: Sequence[Vertex]) -> SolvedHull:
-        """Add the worst violators and their hulls to J, and solve."""
-        reduced = copy(solved.problem)  # ``solved`` must stay as it is if the time runs out
-        n_inside = len(reduced.nodes)
-        room = self._settings.max_kernels - n_inside
+    def _entering(self, solved: SolvedHull, violators: Sequence[Vertex]) -> list[Vertex]:
+        """Return the worst violators and their hulls, as many as fit; none if too wide."""
+        n_inside = len(solved.problem.nodes)
+        room, most = self._settings.max_kernels - n_inside, self._most_columns()
+        width = solved.problem.n_columns
         fresh: dict[Vertex, None] = {}
         for node in violators[: max(_BATCH, n_inside // 4)]:
             new = [v for v in self._outside(solved, [node]) if v not in fresh]
             if len(fresh) + len(new) > room:
                 continue
+            width += sum(self._objective.engine.width(v) for v in new)
+            if width > most:
+                return list(fresh)
             fresh.update(dict.fromkeys(new))
         if not fresh:
             # Not even one hull fits: fill the room that is left with its topmost nodes.
             fresh.update(dict.fromkeys(self._outside(solved, violators[:1])[:room]))
-        reduced.extend(list(fresh))
+        return list(fresh)
+
+    def _grow(self, solved: SolvedHull, fresh: Sequence[Vertex]) -> SolvedHull:
+        """Add nodes to J, and solve."""
+        reduced = copy(solved.problem)  # ``solved`` must stay as it is if the time runs out
+        reduced.extend(fresh)
         return self._solve(reduced, solved.solution.warm_start)
 
     def _certificate(
         self, solved: SolvedHull, bound: TailBound, reason: StopReason | Status | None
     ) -> Certificate:
         norm = max(solved.inside, bound.value)
+        graph = self._objective.graph
         return Certificate(
             objective=solved.objective,
             dual_bound=min(solved.dual.value(norm), solved.objective),
             tol=self._settings.tol,
             kind=bound.kind,
             reason=reason or bound.reason,
-            n_vertices=self._objective.graph.n_vertices,
+            n_vertices=graph.n_vertices,
             n_explored=len(solved.problem.nodes) + bound.n_explored,
             n_kernels=len(solved.problem.nodes),
             confidence=1.0 - RISK if bound.kind == "statistical" else 1.0,
+            restricted=isinstance(graph, Grid) and graph.restriction is not None,
+            counted=not isinstance(graph, Grid) or graph.count[1],
         )
 
     def _report(

@@ -16,12 +16,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hikernel.engines.machine import check_time
 from hikernel.engines.protocol import Node
 from hikernel.graphs import ROOT
 from hikernel.reduced import Status
 from hikernel.search.certificate import StopReason
+from hikernel.search.effort import most_columns
 from hikernel.search.growth import (
     IDLE_COST,
     HullSearch,
@@ -41,6 +43,8 @@ _TRIPLE_WORK = 10**10
 violator, if that is at most this much work (``effort``), about a second on two cores."""
 _LOOK_PREFIXES = 2048
 """Number of prefixes whose extensions are scored in one matrix product."""
+_LOOK_SCORES = 2**25
+"""Largest number of scores of one such product (256 MiB), unless a single prefix has more."""
 _MOST_VIOLATORS = 5000
 """Largest number of violators kept; more than a shared kappa is tried on (``growth``)."""
 
@@ -92,10 +96,15 @@ class _Lookahead(HullSearch[GridObjective]):
         firsts = [(m, j) for m, j in self._pairs if objective.graph.depth(m, j) == 1]
         widths = np.array([objective.engine.width((pair,)) for pair in firsts], dtype=float)
         n_columns = 0.5 * float(np.sum(widths) ** 2 - np.sum(widths**2))
+        rule = objective.graph.restriction
+        self._pair_variables = np.array([m for m, _ in self._pairs], dtype=np.intp)
         self._level_one_pairs: list[Node] = []
         if self._effort.extensions(n_columns) <= _TRIPLE_WORK:
             pairs = itertools.combinations(firsts, 2)
             self._level_one_pairs = [pair for pair in pairs if pair[0][0] < pair[1][0]]
+            if rule is not None:
+                inside = rule.permits([(a, b) for (a, _), (b, _) in self._level_one_pairs])
+                self._level_one_pairs = list(itertools.compress(self._level_one_pairs, inside))
 
     def _run(self, start: SearchStart | None) -> SearchResult:
         """Grow J, prune it, and bound the tail; repeat while the bound finds violators."""
@@ -113,7 +122,11 @@ class _Lookahead(HullSearch[GridObjective]):
             reason = self._exhausted(solved)
             if reason:
                 break
-            solved, reason = self._hunt(self._grow(solved, bound.violators))
+            fresh = self._entering(solved, bound.violators)
+            if not fresh:
+                reason = StopReason.MAX_COLUMNS
+                break
+            solved, reason = self._hunt(self._grow(solved, fresh))
             attempt += 1
             bound = self._bound(solved, attempt)
         return self._result(solved, bound, reason)
@@ -137,7 +150,17 @@ class _Lookahead(HullSearch[GridObjective]):
             reason = self._exhausted(solved)
             if reason:
                 return solved, reason
-            solved = self._grow(solved, violators)
+            fresh = self._entering(solved, violators)
+            if not fresh:
+                return solved, StopReason.MAX_COLUMNS
+            solved = self._grow(solved, fresh)
+
+    def _most_columns(self) -> float:
+        """Return the number of feature columns that a hull may have: none for Gram matrices."""
+        engine = self._objective.engine
+        if engine.has_kernels:
+            return np.inf
+        return most_columns(engine.n_rows, self._settings.max_kernels)
 
     def _look_at_pairs(self, solved: SolvedHull) -> dict[Node, float]:
         """Return the violators among all products of two levels that ``PairScreen`` leaves open."""
@@ -147,7 +170,8 @@ class _Lookahead(HullSearch[GridObjective]):
         largest: dict[Node, float] = {}
         prefixes = screen.open_prefixes(dual_coef, solved.threshold)
         found = self._look(solved, prefixes, largest)
-        screen.update(dual_coef, prefixes, np.array([largest[prefix] for prefix in prefixes]))
+        found_largest = np.array([largest.get(prefix, 0.0) for prefix in prefixes])
+        screen.update(dual_coef, prefixes, found_largest)
         return found
 
     def _look(
@@ -163,9 +187,10 @@ class _Lookahead(HullSearch[GridObjective]):
         limit = self._objective.graph.max_order
         listed = [node for node in prefixes if limit is None or len(node) < limit]
         found: dict[Node, float] = {}
-        for start in range(0, len(listed), _LOOK_PREFIXES):
-            part = listed[start : start + _LOOK_PREFIXES]
-            rows = self._look_from(solved, part, found)
+        step = max(1, min(_LOOK_PREFIXES, _LOOK_SCORES // max(1, len(self._pairs))))
+        for start in range(0, len(listed), step):
+            part, barred = self._extendable(listed[start : start + step])
+            rows = self._look_from(solved, part, barred, found)
             if largest is not None:
                 largest.update(zip(part, rows, strict=True))
         for node in solved.problem.nodes:
@@ -175,19 +200,37 @@ class _Lookahead(HullSearch[GridObjective]):
             found = {node: found[node] for node in worst}
         return found
 
+    def _extendable(self, prefixes: list[Node]) -> tuple[list[Node], NDArray[np.bool_] | None]:
+        """Return the prefixes that some variable may join, and which levels may not join them."""
+        rule = self._objective.graph.restriction
+        if rule is None:
+            return prefixes, None
+        joins = rule.partners([[m for m, _ in node] for node in prefixes])
+        some = np.asarray(np.any(joins, axis=1))
+        barred = ~joins[np.ix_(some, self._pair_variables)]
+        return list(itertools.compress(prefixes, some)), barred
+
     def _look_from(
-        self, solved: SolvedHull, prefixes: Sequence[Node], found: dict[Node, float]
+        self,
+        solved: SolvedHull,
+        prefixes: Sequence[Node],
+        barred: NDArray[np.bool_] | None,
+        found: dict[Node, float],
     ) -> list[float]:
         """Add the violators among the extensions of some prefixes to ``found``.
 
         Returns the largest score over the extensions of each prefix.
         """
+        if not prefixes:
+            return []
         check_time()
         objective, graph = self._objective, self._objective.graph
         self._work += self._effort.extensions(len(prefixes))
         squares = objective.engine.extension_squares(prefixes, solved.dual.dual_coef)
         weights = np.array([graph.weight(node) if node else 1.0 for node in prefixes])
         squares /= np.outer(weights, self._pair_weights) ** 2
+        if barred is not None:
+            squares[barred] = np.nan
         above = np.flatnonzero(squares.ravel() > solved.threshold)
         if len(above) > _MOST_VIOLATORS:
             # Far more than enter in one round: the worst of them are enough.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from hikernel.reduced import ReducedProblem, ReducedSolution, WarmStart
 from hikernel.reduced.problem import FormName
 from hikernel.search.certificate import DualPoint
 from hikernel.search.effort import GridEffort
+
+if TYPE_CHECKING:
+    from hikernel.search.restricted_tails import RestrictedTails
 
 __all__ = [
     "AUTO_WORK",
@@ -244,6 +247,15 @@ class GridObjective(Objective):
         """Bounds on pairs of levels, shared by all lambdas of a path."""
         return PairScreen(self.engine, self.graph)
 
+    @cached_property
+    def restricted(self) -> RestrictedTails | None:
+        """Sums over the terms that may enter; None if all may, and the sums below are these."""
+        if self.graph.restriction is None:
+            return None
+        from hikernel.search.restricted_tails import RestrictedTails
+
+        return RestrictedTails(self)
+
     def effort(self, mode: TailMode) -> GridEffort:
         """Return what scores and bounds cost on these rows."""
         n_outputs = 1 if self.y.ndim == 1 else self.y.shape[1]
@@ -252,7 +264,7 @@ class GridObjective(Objective):
         return GridEffort.of(self.engine, graph.n_variables, n_outputs, graph.max_order, draws)
 
     def tail_sums(self, nodes: Sequence[Node], dual: DualPoint) -> FloatArray:
-        """Return the descendant sums U(t) of the nodes for a dual point."""
+        """Return the descendant sums U(t) of the nodes for a dual point, over the whole grid."""
         scales, limit = self.graph.tail_scales(), self.graph.max_order
         return self.engine.tail_sums(nodes, dual.dual_coef, scales, limit)
 
@@ -283,13 +295,14 @@ class GridObjective(Objective):
         """Return how the tail is bounded; exact bounds cost O(n^2), statistical ones O(n).
 
         With Gram matrices the tail is bounded exactly or not at all: a solve costs at least n^2
-        anyway.
+        anyway. So it is with sparse columns, whose exact sums take no pairs of rows.
         """
         if not self.engine.has_draws:
             if certify == "statistical":
                 raise ValueError(
-                    'certify="statistical" draws random signs for feature columns, and Gram '
-                    'matrices have none; use certify="exact" (or "auto", which then is the same).'
+                    'certify="statistical" draws random signs for dense columns; sparse columns '
+                    'and Gram matrices have none. Their bounds are exact: use certify="exact" (or '
+                    '"auto", which then is the same).'
                 )
             return "exact" if certify == "auto" else certify
         if certify != "auto":

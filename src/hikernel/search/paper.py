@@ -101,7 +101,7 @@ class _PaperSearch(HullSearch[GridObjective]):
             if not frontier:
                 kind, outside = "exact", 0.0
             elif self._certify:
-                tails = objective.tail_sums(frontier, dual)
+                tails = self._tails(frontier, solved)
                 kind, outside = "exact", float(np.max(tails))
                 chosen = _above(frontier, tails, threshold)
         reason = self._stop_reason(solved.solution.status, bool(chosen), room, kind)
@@ -109,6 +109,13 @@ class _PaperSearch(HullSearch[GridObjective]):
         bound = TailBound(outside, kind, StopReason.UNFINISHED, n_outside)
         self._report(solved, bound, frontier, reason)
         return [] if reason else chosen[:room]
+
+    def _tails(self, frontier: list[Node], solved: SolvedHull) -> FloatArray:
+        """Return U(t) of the sources of the complement, or bounds on it in a restricted grid."""
+        restricted = self._objective.restricted
+        if restricted is None:
+            return self._objective.tail_sums(frontier, solved.dual)
+        return restricted.tail_bounds(frontier, solved.dual, enough=solved.threshold)[0]
 
     def _stop_reason(
         self, status: Status, violated: bool, room: int, kind: str

@@ -39,6 +39,10 @@ IndexArray = NDArray[np.intp]
 
 _EXPLORE_PREFIXES = 2000
 """Number of prefixes whose extensions are scored together."""
+_EXPLORE_SCORES = 2**25
+"""Largest number of scores of these prefixes (256 MiB), unless one of them has more."""
+_MOST_PAIRS = 10**7
+"""Largest number of pairs of open variables that are listed."""
 
 
 class TailProof:
@@ -138,7 +142,7 @@ class TailProof:
         size = 1
         reason = StopReason.BOUNDED
         limit = self._graph.max_order or self._graph.n_variables
-        while open_sets and size <= limit:
+        while open_sets:
             if not self._afford(open_sets):
                 return self._give_up(known)
             bounds = dict(zip(open_sets, self._bounds(open_sets, size), strict=True))
@@ -151,9 +155,13 @@ class TailProof:
                     reason = StopReason.MAX_EXPLORED
                     opened = [s for s in opened if s in self._forced]
                 self._explore(opened)
-            self._closed = max([self._closed, *[u for s, u in bounds.items() if s not in opened]])
             known = {s: bounds[s] for s in opened}
+            self._closed = max([self._closed, *[u for s, u in bounds.items() if s not in known]])
             size += 1
+            if size > limit:
+                break
+            if size == 2 and math.comb(len(opened), 2) > _MOST_PAIRS:
+                return self._give_up(known)
             open_sets = self._candidates(opened, size)
         return self._settle(reason)
 
@@ -169,8 +177,10 @@ class TailProof:
         """Score every node of the grid, which is exact whatever the mode."""
         self._mode = "exact"
         limit = self._graph.max_order or self._graph.n_variables
+        supports: list[Support] = [(m,) for m in self._variables]
         for size in range(2, min(limit, len(self._variables)) + 1):
-            self._explore(list(itertools.combinations(self._variables, size)))
+            supports = self._candidates(supports, size)
+            self._explore(supports)
         return self._settle(StopReason.OWN_SCORES)
 
     def _give_up(self, known: Mapping[Support, float]) -> TailBound:
@@ -193,14 +203,15 @@ class TailProof:
         if self._mode != "exact":
             return [np.inf]
         nodes = [self._top(s) for s in supports]
-        return [float(u) for u in self._objective.own_sums(nodes, self._solved.dual)]
+        sums = self._objective.restricted or self._objective
+        return [float(u) for u in sums.own_sums(nodes, self._solved.dual)]
 
     def _whole_tail(self) -> float:
         """Return a bound on the sum of the scores of all nodes neither in J nor explored.
 
         Scores are nonnegative, so the sum also bounds each of them.
         """
-        total = self._objective.total_score(self._solved.dual)
+        total = (self._objective.restricted or self._objective).total_score(self._solved.dual)
         nodes, dual_coef = self._solved.problem.nodes, self._solved.dual.dual_coef
         engine = self._objective.engine
         weights = np.array([self._product_weight(v) for v in nodes])
@@ -216,7 +227,10 @@ class TailProof:
         return total - known + 1e-12 * total
 
     def _candidates(self, open_sets: list[Support], size: int) -> list[Support]:
-        """Return the sets of ``size`` variables whose subsets of one variable less are all open."""
+        """Return the sets of ``size`` variables whose subsets of one variable less are all open.
+
+        Sets of variables that may not interact are left out.
+        """
         known = set(open_sets)
         by_prefix: dict[Support, list[int]] = {}
         for s in open_sets:
@@ -229,16 +243,30 @@ class TailProof:
                     subset in known for subset in itertools.combinations(joined, size - 1)
                 ):
                     out.append(joined)
-        return out
+        rule = self._graph.restriction
+        return out if rule is None else list(itertools.compress(out, rule.permits(out)))
 
     def _bounds(self, supports: list[Support], size: int) -> FloatArray:
-        nodes = [self._top(s) for s in supports]
-        if self._mode == "exact":
-            return self._objective.tail_sums(nodes, self._solved.dual)
+        nodes, dual = [self._top(s) for s in supports], self._solved.dual
         # Attempt k may use RISK / 2^k, of which sets of size s use the share 1 / 2^s.
         risk = RISK / 2 ** (size + self._attempt)
         seed = self._seed + self._attempt
-        return self._objective.tail_bounds(nodes, self._solved.dual, risk, seed)
+        restricted = self._objective.restricted
+        if restricted is not None:
+            bounds, work = restricted.tail_bounds(
+                nodes,
+                dual,
+                risk=None if self._mode == "exact" else risk,
+                seed=seed,
+                enough=self._solved.threshold,
+                budget=self._max_work - self.work,
+                wanted=[s not in self._forced for s in supports],
+            )
+            self.work += work
+            return bounds
+        if self._mode == "exact":
+            return self._objective.tail_sums(nodes, dual)
+        return self._objective.tail_bounds(nodes, dual, risk, seed)
 
     def _top(self, support: Support) -> Node:
         """Return t_s."""
@@ -262,7 +290,8 @@ class TailProof:
         for support in supports:
             lasts_of.setdefault(support[:-1], []).append(support[-1])
         blocks = [(list(self._nodes(prefix)), lasts) for prefix, lasts in lasts_of.items()]
-        for part in _in_parts(blocks, _EXPLORE_PREFIXES):
+        most = max(1, min(_EXPLORE_PREFIXES, _EXPLORE_SCORES // max(1, len(self._pairs))))
+        for part in _in_parts(blocks, most):
             check_time()
             prefixes = [prefix for nodes, _ in part for prefix in nodes]
             self.work += self._effort.extensions(len(prefixes))

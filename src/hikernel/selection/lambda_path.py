@@ -58,6 +58,10 @@ class PathEnd(Reason):
     ALL_SOLVED = "All alphas were solved."
     TURNED = "The estimated error has turned: it no longer falls with alpha."
     MAX_KERNELS = "A hull reached max_kernels; raise it for smaller alphas."
+    MAX_COLUMNS = (
+        "A hull reached the number of feature columns that is solved for; with products of many "
+        "categories, limit max_order or interactions for smaller alphas."
+    )
     SATURATED = "The fit saturated."
     TIME = "The time budget is spent; with more time the path would go on."
 
@@ -162,10 +166,10 @@ def _variances(engine: Engine, node: Vertex) -> tuple[float, float]:
 class PathSolver:
     """Solves a path point by point, each started from the previous solution.
 
-    A path ends when a hull reaches ``max_kernels``, when the fit saturates, or when the time of the
-    user is up. As in glmnet, the fit is saturated when 99.9 % of the loss is explained, or when the
-    last step gained less than 1e-5 of it (not among the first five points, nor while 10 % or less
-    is explained).
+    A path ends when a hull reaches ``max_kernels`` or has too many columns, when the fit saturates,
+    or when the time of the user is up. As in glmnet, the fit is saturated when 99.9 % of the loss
+    is explained, or when the last step gained less than 1e-5 of it (not among the first five
+    points, nor while 10 % or less is explained).
 
     Parameters
     ----------
@@ -194,7 +198,7 @@ class PathSolver:
         self.end: PathEnd | None = None
         self.problem = problem
         self._settings = settings
-        self._total = problem.mean_loss(problem.null_prediction(1e-6))
+        self._null = problem.error(problem.null_prediction(1e-6))
 
     def advance(self, lam: float) -> PathPoint | None:
         """Solve for the next lambda; return None if the time is up before a solution."""
@@ -209,7 +213,8 @@ class PathSolver:
                 return None
             model = constant_model(problem, lam, self._settings)
         loss = problem.mean_loss(problem.prediction(model))
-        explained = 1.0 - loss / self._total if self._total > 0.0 else 1.0
+        total = self._null
+        explained = problem.loss.explained(problem.loss.error(loss), total) if total > 0.0 else 1.0
         error = estimated_error(problem, model, loss)
         point = PathPoint(model, explained, error, time.monotonic() - began)
         self.points.append(point)
@@ -219,6 +224,8 @@ class PathSolver:
             self.end = PathEnd.TIME
         elif full or reason is StopReason.MAX_KERNELS:
             self.end = PathEnd.MAX_KERNELS
+        elif reason is StopReason.MAX_COLUMNS:
+            self.end = PathEnd.MAX_COLUMNS
         elif _saturated(self.points):
             self.end = PathEnd.SATURATED
         return point
@@ -270,14 +277,17 @@ def log_point(point: PathPoint) -> None:
 
 
 def estimated_error(problem: TrainingProblem, model: TermModel, loss: float) -> float:
-    """Return an estimate of the mean loss of a model on new rows, from the training rows alone.
+    """Return an estimate of the error of a model on new rows, from the training rows alone.
 
     The degrees of freedom of a sparse fit are its active columns, however many it was chosen from
     (Zou, Hastie and Tibshirani, 2007, for the lasso). With df of them, the intercept included, and
     n rows, the estimate is
 
-        loss / (1 - df / n)^2      for losses in the units of y (generalised cross-validation),
-        loss + df / n              for the others (Akaike's criterion, for the log loss).
+        loss / (1 - df / n)^2      for losses in the units of y, and others whose dispersion is
+                                   free (generalised cross-validation),
+        loss + df / n              for the others (Akaike's criterion, for the log loss),
+
+    on the scale of ``Loss.error``.
 
     Nodes given by Gram matrices have no columns. For them df is the trace of the ridge smoother
     with the kernel K = sum_w zeta_w K_w, the sum of s / (s + n lambda) over its eigenvalues s.
@@ -294,9 +304,9 @@ def estimated_error(problem: TrainingProblem, model: TermModel, loss: float) -> 
         columns = float(np.sum(squares / (np.maximum(squares, 0.0) + len(squares) * model.lam)))
     # n is the number of equal weights that estimate as well as the given ones.
     share = (1.0 + columns) * outputs * float(np.sum(problem.engine.row_weights**2))
-    if problem.loss.degree > 0:
+    if problem.loss.degree > 0 or problem.loss.free_dispersion:
         return loss / (1.0 - share) ** 2 if share < 1.0 else np.inf
-    return loss + share
+    return problem.loss.error(loss + share)
 
 
 def has_turned(errors: Sequence[float], patience: int = _PATIENCE) -> bool:

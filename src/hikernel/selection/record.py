@@ -143,6 +143,8 @@ class FitRecord:
         The path on all rows; empty if alpha was given.
     simpler : SimplerModels
         What simpler models score in cross-validation.
+    offset, exposure : str or None
+        What the offset and the exposure of the rows were called; None if there were none.
     """
 
     target: str | None
@@ -153,6 +155,8 @@ class FitRecord:
     explained: float = 0.0
     path: tuple[PathRecord, ...] = ()
     simpler: SimplerModels = SimplerModels()
+    offset: str | None = None
+    exposure: str | None = None
 
     @classmethod
     def of(
@@ -168,7 +172,7 @@ class FitRecord:
         missing: tuple[int, ...] = ()
         statistics: dict[int, ColumnStatistics] = {}
         if kinds is not None:
-            missing = tuple(np.sum(np.isnan(problem.rows), axis=0).tolist())
+            missing = fitted.design.n_missing(problem.rows)
             for m in sorted({m for node in fitted.model.kept().nodes for m, _ in node}):
                 codes = kinds[m] != "number"
                 found = column_statistics(problem.rows[:, m], weights, categories=codes)
@@ -196,9 +200,9 @@ def _explained(problem: TrainingProblem, fitted: Fitted) -> float:
     """Return the share of the loss of the best constant that a model explains, on its rows."""
     with time_limit(np.inf):  # there is a model, and a budget of the user is for finding it
         f = fitted.model.predict(fitted.design, problem.rows)
-    total = problem.mean_loss(problem.null_prediction(1e-6))
-    left = problem.mean_loss((f - problem.center) / problem.scale)
-    return 1.0 - left / total if total > 0.0 else 0.0
+    total = problem.error(problem.null_prediction(1e-6))
+    left = problem.error((f - problem.center) / problem.scale)
+    return problem.loss.explained(left, total) if total > 0.0 else 0.0
 
 
 def _path_records(points: Sequence[PathPoint], design: Design) -> tuple[PathRecord, ...]:
@@ -287,7 +291,8 @@ def _mean(scores: list[float], n_folds: int) -> float | None:
 def _constant(problem: TrainingProblem, rows: NDArray[np.intp], model: TermModel) -> TermModel:
     """Return the best constant for some rows as a model."""
     y, weights = problem.y[rows], problem.engine.row_weights[rows]
-    level = problem.loss.intercept(y, np.zeros_like(y), weights / np.sum(weights), 1e-6)
+    loss = problem.loss.subset(rows)
+    level = loss.intercept(y, np.zeros_like(y), weights / np.sum(weights), 1e-6)
     intercept = np.asarray(problem.center + problem.scale * level)
     none = np.empty(0)
     return replace(

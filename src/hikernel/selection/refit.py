@@ -31,9 +31,10 @@ from scipy import linalg
 from hikernel.engines.features import Blocks
 from hikernel.engines.machine import one_blas_thread
 from hikernel.engines.node_kernels import KernelOperator
-from hikernel.engines.protocol import Engine, FloatArray, Node, Vertex
-from hikernel.graphs import Design, RicherDesign
+from hikernel.engines.protocol import Engine, FloatArray, Vertex
+from hikernel.graphs import Design
 from hikernel.losses import SquaredError
+from hikernel.selection.products import LEAST_DEGREE, MOST_FEATURES, products
 from hikernel.selection.ridge import RidgeFit, fit_ridge
 from hikernel.selection.training import TermModel, TrainingProblem, term_variances
 
@@ -50,10 +51,6 @@ __all__ = [
 
 _LEAST_SHARE = 1e-3
 """Share of the explained variance above which a variable counts as selected."""
-_MOST_FEATURES = 400
-"""Largest number of columns of "variables"; its total degree is lowered until they fit."""
-_LEAST_DEGREE = 3
-"""Least total degree of "variables"; below it the hull itself is the richer model."""
 _MOST_HULL_FEATURES = 1000
 """Largest number of columns times outputs of a refit, which is the size of its Hessian."""
 _TINY = float(np.finfo(float).tiny)
@@ -83,6 +80,14 @@ class Fitted:
         Name of the refit; None without one.
     mu : float
         Penalty mu of the refit (``ridge``); 0 without one.
+    gap : float or None
+        Proven bound on how far a refit under constraints is from its optimum, relative to its
+        objective; None without constraints.
+    scales : ndarray of shape (R,) or None
+        Scales of the columns of ``model``, whose scaled coefficients the penalty squares; None
+        without a refit, and for Gram matrices.
+    fit : RidgeFit or None
+        The ridge fit of "ridge", which is the first pass of "sparse"; None for other refits.
     """
 
     selected: TermModel
@@ -90,6 +95,9 @@ class Fitted:
     design: Design
     refit: str | None = None
     mu: float = 0.0
+    gap: float | None = None
+    scales: FloatArray | None = None
+    fit: RidgeFit | None = None
 
 
 def refit_is_possible(problem: TrainingProblem) -> bool:
@@ -98,11 +106,12 @@ def refit_is_possible(problem: TrainingProblem) -> bool:
 
 
 def comparable_refits(problem: TrainingProblem) -> list[str | None]:
-    """Return the refits that cross-validation compares; "variables" needs nodes with variables."""
+    """Return the refits that cross-validation compares; columns with a direction need one."""
     if not refit_is_possible(problem) or too_many_kernel_rows(problem):
         return [None]
     has_variables = problem.design.variables([]) is not None
-    return [None, "ridge", "sparse", "variables"] if has_variables else [None, "ridge"]
+    refits: list[str | None] = ["ridge", "sparse", "variables"] if has_variables else ["ridge"]
+    return refits if problem.design.monotone_columns() else [None, *refits]
 
 
 def too_many_kernel_rows(problem: TrainingProblem) -> bool:
@@ -111,7 +120,9 @@ def too_many_kernel_rows(problem: TrainingProblem) -> bool:
     return problem.engine.has_kernels and problem.engine.n_rows > most
 
 
-def refit(name: str | None, problem: TrainingProblem, model: TermModel) -> Fitted | None:
+def refit(
+    name: str | None, problem: TrainingProblem, model: TermModel, ridge: Fitted | None = None
+) -> Fitted | None:
     """Return the refitted model, or None if the refit does not apply to the model.
 
     A refit does not apply if the loss has no refits, or if the terms have too many columns. An
@@ -126,18 +137,26 @@ def refit(name: str | None, problem: TrainingProblem, model: TermModel) -> Fitte
         The rows, target and loss to fit.
     model : TermModel
         The solution of the convex problem, which selects the terms.
+    ridge : Fitted, optional
+        The refit "ridge" of the same model, if there is one, which saves "sparse" its first pass.
     """
     if name is None:
         return Fitted(model, model, problem.design)
     if not refit_is_possible(problem):
         return None
     if model.n_terms == 0:
-        return Fitted(model, model, problem.design, refit=name)
+        return Fitted(model, model, problem.design, refit=name, scales=np.ones(len(model.coef)))
     with one_blas_thread():
-        found = REFITS[name](problem, model)
+        known = () if name != "sparse" or ridge is None else (ridge.fit,)
+        found = REFITS[name](problem, model, *known)
     if found is None:
         return None
-    certificate = replace(model.certificate, refit=name)
+    certificate = replace(
+        model.certificate,
+        refit=name,
+        monotone=problem.design.monotone_columns(),
+        refit_gap=found.gap,
+    )
     return replace(found, model=replace(found.model, certificate=certificate), refit=name)
 
 
@@ -152,11 +171,14 @@ def _ridge(problem: TrainingProblem, model: TermModel) -> Fitted | None:
         return None
     scales = blocks.spread(np.sqrt(model.zeta[kept] / np.max(model.zeta[kept])))
     features = problem.engine.features(nodes) * scales
-    fit = fit_ridge(features, problem.y, problem.engine.row_weights, problem.loss)
-    return _assembled(problem, problem.design, problem.engine, nodes, scales, fit, model)
+    fit = _fit(problem, problem.design, nodes, features, scales)
+    out = _assembled(problem, problem.design, problem.engine, nodes, scales, fit, model)
+    return replace(out, fit=fit)
 
 
-def _sparse(problem: TrainingProblem, model: TermModel) -> Fitted | None:
+def _sparse(
+    problem: TrainingProblem, model: TermModel, whole: RidgeFit | None = None
+) -> Fitted | None:
     kept = model.norms > 0.0
     nodes = list(itertools.compress(model.nodes, kept))
     blocks = Blocks(model.widths[kept])
@@ -164,7 +186,7 @@ def _sparse(problem: TrainingProblem, model: TermModel) -> Fitted | None:
     if many or problem.engine.kernel_operator(nodes) is not None:
         return None
     scales = blocks.spread(np.sqrt(model.zeta[kept] / np.max(model.zeta[kept])))
-    return _in_two_passes(problem, problem.design, problem.engine, nodes, scales, model)
+    return _in_two_passes(problem, problem.design, problem.engine, nodes, scales, model, whole)
 
 
 def _in_two_passes(
@@ -174,28 +196,31 @@ def _in_two_passes(
     nodes: list[Vertex],
     scales: FloatArray,
     model: TermModel,
+    whole: RidgeFit | None = None,
 ) -> Fitted:
     """Fit ridge on scaled features of some nodes, drop effects of small share, and fit again."""
     omega = problem.engine.row_weights
     blocks = Blocks([engine.width(node) for node in nodes])
     features = engine.features(nodes) * scales
     squares = omega @ (features - omega @ features) ** 2
-    whole = fit_ridge(features.copy(), problem.y, omega, problem.loss)
+    whole = whole or _fit(problem, design, nodes, features.copy(), scales)
     fitted = _assembled(problem, design, engine, nodes, scales, whole, model)
     shares = _effect_shares(fitted)
     # The penalty of the first pass, relative to the features, saves Newton's method for the others.
     exact = isinstance(problem.loss, SquaredError) and problem.y.ndim == 1
     relative = None if exact else whole.mu / max(float(np.mean(squares)), _TINY)
+    tried = 0
     for least in _DROPPED_SHARES:
         index = np.flatnonzero(shares >= least)
         if len(index) == len(nodes):
             break
-        columns = blocks.columns(index)
-        if len(index) == 0:
+        if len(index) == tried:  # none, or those of the share before
             continue
-        part = fit_ridge(features[:, columns], problem.y, omega, problem.loss, relative)
-        if part.score <= (1.0 + _DROPPED_ERROR) * whole.score:
-            few = [nodes[i] for i in index]
+        tried, columns = len(index), blocks.columns(index)
+        few = [nodes[i] for i in index]
+        part = _fit(problem, design, few, features[:, columns], scales[columns], relative)
+        # The error of a joint loss may be negative: its model gains more than one per event.
+        if part.score <= whole.score + _DROPPED_ERROR * abs(whole.score):
             return _assembled(problem, design, engine, few, scales[columns], part, model)
     return fitted
 
@@ -231,7 +256,8 @@ def _kernel_ridge(
     dual = vectors @ (fit.coef.T / roots).T
     scales = operator.blocks.spread(zeta)
     spread = replace(fit, coef=operator.coordinates(dual))
-    return _assembled(problem, problem.design, problem.engine, nodes, scales, spread, model)
+    out = _assembled(problem, problem.design, problem.engine, nodes, scales, spread, model)
+    return replace(out, scales=None)
 
 
 def _unpenalised(problem: TrainingProblem, model: TermModel) -> Fitted | None:
@@ -247,7 +273,7 @@ def _unpenalised(problem: TrainingProblem, model: TermModel) -> Fitted | None:
     # Columns get unit variance, so that only truly collinear directions are lost to rounding.
     spread = np.sqrt(omega @ (features - omega @ features) ** 2)
     scales = 1.0 / np.where(spread > 0.0, spread, 1.0)
-    fit = fit_ridge(features * scales, problem.y, omega, problem.loss, 0.0)
+    fit = _fit(problem, problem.design, nodes, features * scales, scales, 0.0)
     return _assembled(problem, problem.design, problem.engine, nodes, scales, fit, model)
 
 
@@ -261,13 +287,31 @@ def _variables(problem: TrainingProblem, model: TermModel) -> Fitted | None:
         return None
     known = {(m, j) for m in chosen for j in range(1, rich.grid.max_level(m) + 1)}
     selected = [node for node in model.kept().nodes if known.issuperset(node)]
-    most = min(_MOST_FEATURES, _MOST_HULL_FEATURES // _n_outputs(problem))
-    nodes = _products(rich, selected, most)
+    most = min(MOST_FEATURES, _MOST_HULL_FEATURES // _n_outputs(problem))
+    nodes = products(rich, selected, most)
     if not nodes:
         return None
     blocks = Blocks([rich.engine.width(node) for node in nodes])
     scales = blocks.spread(1.0 / rich.grid.weights(nodes))
     return _in_two_passes(problem, rich.design, rich.engine, nodes, scales, model)
+
+
+def _fit(
+    problem: TrainingProblem,
+    design: Design,
+    nodes: list[Vertex],
+    features: FloatArray,
+    scales: FloatArray,
+    relative_mu: float | None = None,
+) -> RidgeFit:
+    """Fit ridge on scaled features of nodes, which are overwritten, as the design constrains it."""
+    y, omega, loss = problem.y, problem.engine.row_weights, problem.loss
+    directions = design.directions(nodes)
+    if not directions:
+        return fit_ridge(features, y, omega, loss, relative_mu)
+    from hikernel.selection.constrained import fit_constrained  # imported only when needed
+
+    return fit_constrained(features, y, omega, loss, scales, directions, relative_mu)
 
 
 def _n_outputs(problem: TrainingProblem) -> int:
@@ -302,41 +346,9 @@ def variables_key(model: TermModel, design: Design) -> object:
     deep = []
     for node in model.kept().nodes:
         levels = [level for _, level in design.for_any_rows(node)]
-        if sum(levels) > _LEAST_DEGREE or min(levels, default=1) < 0:  # steps are in no product
+        if sum(levels) > LEAST_DEGREE or min(levels, default=1) < 0:  # steps are in no product
             deep.append(node)
     return selected_variables(model), frozenset(deep)
-
-
-def _products(rich: RicherDesign, selected: list[Node], most: int) -> list[Node]:
-    """Return the selected terms and all products up to a total degree.
-
-    The degree is the largest one, up to that of ``rich``, with at most ``most`` columns. The list
-    is empty if that degree is below 3: the hull itself is then the richer model.
-    """
-    for degree in range(rich.degree, _LEAST_DEGREE - 1, -1):
-        products = _up_to(rich, degree)
-        if products is None:
-            continue
-        nodes = sorted({*products, *selected}, key=lambda node: (rich.grid.degree(node), node))
-        if sum(rich.engine.width(node) for node in nodes) <= most:
-            return nodes
-    return []
-
-
-def _up_to(rich: RicherDesign, degree: int) -> list[Node] | None:
-    """Return all products of total degree 1 to ``degree``, or None if there are too many."""
-    grid, limit = rich.grid, rich.grid.max_order
-    out: list[Node] = [()]
-    for m, levels in rich.levels.items():
-        out += [
-            (*node, (m, j))
-            for node, j in itertools.product(out, levels)
-            if grid.degree(node) + grid.depth(m, j) <= degree
-            and (limit is None or len(node) < limit)
-        ]
-        if len(out) > _MOST_FEATURES + 1:
-            return None
-    return out[1:]
 
 
 def _assembled(
@@ -373,10 +385,12 @@ def _assembled(
         ),
         design,
         mu=fit.mu,
+        gap=fit.gap,
+        scales=scales,
     )
 
 
-REFITS: dict[str, Callable[[TrainingProblem, TermModel], Fitted | None]] = {
+REFITS: dict[str, Callable[..., Fitted | None]] = {
     "ridge": _ridge,
     "sparse": _sparse,
     "unpenalised": _unpenalised,

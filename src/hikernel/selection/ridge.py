@@ -25,6 +25,14 @@ It leaves that direction of b undetermined, and the penalty makes it zero in B. 
 of shape (k, k - 1) has orthonormal columns of sum zero. The k - 1 outputs z have gradient g C,
 second derivative C' W C and the same penalty, and H has no null direction.
 
+In a joint loss, row i is part of the losses of others. Leaving it out changes the gradient by
+omega_i u_i, where u_i is the derivative of the gradient with respect to omega_i, and
+
+    f_(i) = f_i + q_i / (1 - W_i h_i),   q_i = omega_i x_i' H^-1 u_i,   h_i = omega_i z_i' H^-1 z_i,
+
+where z_i is x_i minus its mean over the rows that row i is compared with. (For Cox's loss, u_i is
+minus the score residual of survival analysis.) The score is the loss of the vector of all f_(i).
+
 A row is left out with all its weight; the other weights and mu do not change. Its loss counts with
 its weight. A row of weight 2 is therefore like two equal rows that are left out together. The fit
 is the same as with a repeated row, but the leave-one-out score is not: with a repeated row, the
@@ -34,6 +42,7 @@ remaining copy would reveal the target of the copy left out.
 from __future__ import annotations
 
 import itertools
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
@@ -65,6 +74,9 @@ _TINY = float(np.finfo(float).tiny)
 _LEAST_FREE = 1e-14
 """Least value of 1 - h_i, which is zero for a row that the other rows do not determine."""
 
+_LEAST_FREE_OF_JOINT = 1e-3
+"""Least value of 1 - W_i h_i in a joint loss, where it is approximate."""
+
 
 @dataclass(frozen=True)
 class RidgeFit:
@@ -79,13 +91,17 @@ class RidgeFit:
     mu : float
         The penalty itself, not relative to the features.
     score : float
-        Weighted mean of the leave-one-out losses.
+        Weighted mean of the leave-one-out losses, on the scale of ``Loss.error``.
+    gap : float or None
+        Proven bound on how far a fit under constraints is from its optimum, relative to its
+        objective; None without constraints.
     """
 
     coef: FloatArray
     intercept: FloatArray
     mu: float
     score: float
+    gap: float | None = None
 
 
 def fit_ridge(
@@ -181,7 +197,7 @@ def _general(
     unit = float(np.sum(omega @ features**2)) / max(size, 1)
     shape, y = y.shape[1:], y.reshape(n, -1)
     outputs = _contrasts(y.shape[1]) if loss.shift_invariant else np.eye(y.shape[1])
-    problem = _RidgeObjective(np.hstack([features, np.ones((n, 1))]), y, omega, loss, outputs)
+    problem = RidgeObjective(np.hstack([features, np.ones((n, 1))]), y, omega, loss, outputs)
     theta = np.zeros((size + 1, outputs.shape[1]))
     theta[-1] = loss.intercept(y, np.zeros(y.shape), omega) @ outputs
     best: RidgeFit | None = None
@@ -191,7 +207,7 @@ def _general(
         penalty = np.full((size + 1, 1), max(float(mu), 1e-12 * unit, _TINY))
         penalty[-1] = 0.0
         theta, factor = problem.minimise(penalty, theta)
-        score = float(omega @ loss.value(y, problem.left_out(theta, factor)))
+        score = loss.error(float(omega @ loss.value(y, problem.left_out(theta, factor))))
         worse += 1
         if best is None or score < best.score:
             worse = 0
@@ -218,7 +234,7 @@ def _contrasts(k: int) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class _RidgeObjective:
+class RidgeObjective:
     """The objective in theta of shape (R + 1, outputs), whose last row holds the intercepts.
 
     In its Hessian theta is flattened one output after the other.
@@ -250,9 +266,10 @@ class _RidgeObjective:
 
         _, before = stepped(theta, theta, 0.0)
         for _ in range(_NEWTON_STEPS):
-            first, second = self.derivatives(self.predict(theta))
+            f = self.predict(theta)
+            first, second = self.derivatives(f)
             slope = self.design.T @ (self.omega[:, None] * first) + penalty * theta
-            factor = self._factor(second, penalty)
+            factor = self.factor(second, penalty, f)
             step = linalg.cho_solve((factor, True), slope.T.ravel(), check_finite=False)
             step = step.reshape(slope.T.shape).T
             descent = -float(np.sum(slope * step))
@@ -265,7 +282,7 @@ class _RidgeObjective:
                 break
         return theta, factor
 
-    def _factor(self, second: FloatArray, penalty: FloatArray) -> FloatArray:
+    def factor(self, second: FloatArray, penalty: FloatArray, f: FloatArray) -> FloatArray:
         """Return the Cholesky factor of the Hessian."""
         width, outputs = len(penalty), second.shape[1]
         blocks = np.empty((outputs, width, outputs, width))
@@ -276,6 +293,14 @@ class _RidgeObjective:
         hessian = blocks.reshape(outputs * width, outputs * width)
         diagonal = np.tile(penalty[:, 0], outputs) + 1e-14 * np.trace(hessian)
         hessian.flat[:: len(hessian) + 1] += diagonal
+        coupling = self.loss.coupling(self.y, f, self.design)
+        if coupling is not None:
+            # The Hessian of a joint loss is zero along the intercept, which the loss fixes.
+            smaller = hessian - coupling.T @ coupling
+            smaller[-1, -1] += np.trace(hessian)
+            # Where rounding makes it indefinite, its upper bound takes its place.
+            with suppress(linalg.LinAlgError):
+                return np.asarray(linalg.cholesky(smaller, lower=True, check_finite=False))
         return np.asarray(
             linalg.cholesky(hessian, lower=True, overwrite_a=True, check_finite=False)
         )
@@ -284,6 +309,8 @@ class _RidgeObjective:
         """Return f_(i) of every row i, predicted after one Newton step without that row."""
         (n, width), outputs = self.design.shape, theta.shape[1]
         f = self.predict(theta)
+        if self.loss.joint:
+            return self._left_out_of_joint(f, factor)
         first, second = self.derivatives(f)
         inverse = linalg.solve_triangular(
             factor, np.eye(len(factor)), lower=True, check_finite=False
@@ -303,3 +330,16 @@ class _RidgeObjective:
             along /= np.maximum(1.0 - leverages, 1e-10)
             f[rows] += np.einsum("nab,nb->na", root, along) @ self.outputs.T
         return f
+
+    def _left_out_of_joint(self, f: FloatArray, factor: FloatArray) -> FloatArray:
+        """Return f_(i) of every row i of a joint loss."""
+
+        def halves(x: FloatArray) -> FloatArray:
+            solved = linalg.solve_triangular(factor, x.T, lower=True, check_finite=False)
+            return np.asarray(np.sqrt(self.omega) * solved)
+
+        pulls, around = self.loss.influence(self.y, f, self.design)
+        leverages = self.loss.curvature(self.y, f)[:, 0] * np.sum(halves(around) ** 2, axis=0)
+        moves = np.sum(halves(self.design) * halves(pulls), axis=0)
+        moves /= np.maximum(1.0 - leverages, _LEAST_FREE_OF_JOINT)
+        return np.asarray(f + moves[:, None])

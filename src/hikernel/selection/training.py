@@ -19,7 +19,7 @@ from hikernel.engines.features import Blocks, normalised
 from hikernel.engines.machine import one_blas_thread
 from hikernel.engines.protocol import Engine, FloatArray, Vertex
 from hikernel.graphs import Design, GraphSource, SearchGraph, take
-from hikernel.losses import Loss, SquaredError
+from hikernel.losses import Loss, SquaredError, with_offset
 from hikernel.reduced import Status, WarmStart
 from hikernel.search import (
     SEARCHES,
@@ -156,9 +156,10 @@ class TrainingProblem:
     engine : Engine
         The engine over the rows of positive weight.
     y : ndarray of shape (n_used,) or (n_used, k)
-        Target, standardised.
+        Target, standardised; for a loss of residuals, without the offset of the rows.
     loss : Loss
-        The loss.
+        The loss, of these rows if it is a joint one; for other losses, it has the offset of the
+        rows in it.
     center, scale : float
         The target in its original units is center + scale * y.
     used : ndarray of bool of shape (n,)
@@ -178,7 +179,13 @@ class TrainingProblem:
 
     @classmethod
     def make(
-        cls, source: GraphSource, rows: Any, y: FloatArray, weights: FloatArray, loss: Loss
+        cls,
+        source: GraphSource,
+        rows: Any,
+        y: FloatArray,
+        weights: FloatArray,
+        loss: Loss,
+        offset: FloatArray | None = None,
     ) -> TrainingProblem:
         """Fit a graph to rows, standardise the target, and make the engine.
 
@@ -194,10 +201,14 @@ class TrainingProblem:
             Zero or positive; rows of weight zero are left out.
         loss : Loss
             The loss; y must be in its domain.
+        offset : ndarray of shape (n,) or (n, k), optional
+            What is added to f in every row. It is no part of the models.
         """
         used = weights > 0
         y = y[used]
         loss.check_target(y)
+        if offset is not None:
+            loss, y = with_offset(loss, y, offset[used])
         center, scale = target_units(y, weights[used], loss)
         if not 1e-152 <= scale <= 1e152:
             raise ValueError(
@@ -207,11 +218,12 @@ class TrainingProblem:
         seen = rows if np.all(used) else take(rows, np.flatnonzero(used))
         design = source.fit(seen, weights[used])
         laid_out = design.training_rows(seen)
+        engine, y = design.engine(laid_out, weights[used]), (y - center) / scale
         return cls(
             design=design,
-            engine=design.engine(laid_out, weights[used]),
-            y=(y - center) / scale,
-            loss=loss,
+            engine=engine,
+            y=y,
+            loss=loss.on_rows(y, engine.row_weights),
             center=center,
             scale=scale,
             used=used,
@@ -240,6 +252,7 @@ class TrainingProblem:
             design=self.design.subset(rows),
             engine=self.engine.subset(rows),
             y=self.y[rows],
+            loss=self.loss.subset(rows),
             used=np.ones(len(rows), dtype=bool),
             rows=self.rows[rows],
         )
@@ -292,6 +305,10 @@ class TrainingProblem:
     def mean_loss(self, f: FloatArray) -> float:
         """Return the weighted mean of the loss over the rows."""
         return float(self.engine.row_weights @ self.loss.value(self.y, f))
+
+    def error(self, f: FloatArray) -> float:
+        """Return the mean loss over the rows, on the scale on which errors are compared."""
+        return self.loss.error(self.mean_loss(f))
 
     def _model(self, lam: float, result: SearchResult) -> TermModel:
         """Return the model of a search result, in the original units of the target."""

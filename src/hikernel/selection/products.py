@@ -1,0 +1,50 @@
+"""All products of a few variables up to a total degree: the terms of the refit "variables"."""
+
+from __future__ import annotations
+
+import itertools
+
+from hikernel.engines.protocol import Node
+from hikernel.graphs import RicherDesign
+
+__all__ = ["LEAST_DEGREE", "MOST_FEATURES", "products"]
+
+MOST_FEATURES = 400
+"""Largest number of columns of "variables"; its total degree is lowered until they fit."""
+LEAST_DEGREE = 3
+"""Least total degree of "variables"; below it the hull itself is the richer model."""
+
+
+def products(rich: RicherDesign, selected: list[Node], most: int) -> list[Node]:
+    """Return the selected terms and all products up to a total degree.
+
+    The degree is the largest one, up to that of ``rich``, with at most ``most`` columns. The list
+    is empty if that degree is below 3: the hull itself is then the richer model.
+    """
+    for degree in range(rich.degree, LEAST_DEGREE - 1, -1):
+        found = _up_to(rich, degree)
+        if found is None:
+            continue
+        nodes = sorted({*found, *selected}, key=lambda node: (rich.grid.degree(node), node))
+        if sum(rich.engine.width(node) for node in nodes) <= most:
+            return nodes
+    return []
+
+
+def _up_to(rich: RicherDesign, degree: int) -> list[Node] | None:
+    """Return all products of total degree 1 to ``degree``, or None if there are too many."""
+    grid, limit = rich.grid, rich.grid.max_order
+    out: list[Node] = [()]
+    for m, levels in rich.levels.items():
+        out += [
+            (*node, (m, j))
+            for node, j in itertools.product(out, levels)
+            if grid.degree(node) + grid.depth(m, j) <= degree
+            and (limit is None or len(node) < limit)
+        ]
+        if grid.restriction is not None:
+            inside = grid.restriction.permits([[m for m, _ in node] for node in out])
+            out = list(itertools.compress(out, inside))
+        if len(out) > MOST_FEATURES + 1:
+            return None
+    return out[1:]
