@@ -60,8 +60,8 @@ def run(rng):
     estimator = _estimator(rng, kind, p, tame)
     outcome.estimator = repr(estimator)
     extra = {} if sample_weight is None else {"sample_weight": sample_weight}
-    if kind == "numbers" and rng.random() < 0.05:
-        name = some(rng, ("offset", "exposure"))
+    if kind != "times" and rng.random() < 0.05:
+        name = some(rng, ("offset", "exposure") if kind == "numbers" else ("offset",))
         extra[name] = some(rng, (np.ones(n), rng.standard_normal(n), np.full(n, 1e300), "a", 1.0))
     with attempt(outcome):
         estimator.fit(X, y, **extra)
@@ -140,9 +140,9 @@ def _predicted(model, X, outcome, extra):
         f = model.predict(X, **given)
         if hasattr(model, "classes_"):
             require(np.isin(f, model.classes_).all(), "labels that are no classes")
-            f = model.decision_function(X)
+            f = model.decision_function(X, **given)
             if model.loss_.name == "log_loss":
-                shares = model.predict_proba(X)
+                shares = model.predict_proba(X, **given)
                 require(np.allclose(shares.sum(axis=1), 1.0), "probabilities of another sum")
         require(np.isfinite(f).all(), f"predictions that are not finite: {f[~np.isfinite(f)][:3]}")
     return f
@@ -176,7 +176,7 @@ def _round_trip(model, X, f, extra, outcome):
         again = hikernel.load(path)
         given = {name: value for name, value in extra.items() if name != "sample_weight"}
         if hasattr(model, "classes_"):
-            found = again.decision_function(X)
+            found = again.decision_function(X, **given)
         else:
             found = again.predict(X, **given)
         require(np.array_equal(found, f), "another prediction after loading")
