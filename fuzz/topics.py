@@ -1,5 +1,9 @@
 """The topics by name."""
 
-from fuzz import estimators, graph_builders
+from fuzz import commands, estimators, graph_builders
 
-TOPICS = {"estimators": estimators.run, "graphs": graph_builders.run}
+TOPICS = {
+    "estimators": estimators.run,
+    "graphs": graph_builders.run,
+    "commands": commands.run,
+}

@@ -21,7 +21,7 @@ import numpy as np
 from hikernel import HKLClassifier, HKLRegressor, HKLRegressorCV
 from hikernel.graphs import KernelGraph, PrecomputedGrid
 
-__all__ = ["Fault", "Outcome", "attempt", "check_certificate", "check_clear", "require"]
+__all__ = ["Fault", "Outcome", "attempt", "check_certificate", "check_clear", "check_words", "require"]
 
 CLEAR = (ValueError, TypeError, MemoryError, OSError, ImportError)
 """Types of errors that users expect; MemoryError is one that was foreseen, with a message."""
@@ -44,7 +44,8 @@ _KNOWN = re.compile(
     r"\b(X|y|rows?|columns?|samples?|features?|class(es)?|labels?|targets?|categor\w+|weights?|"
     r"values?|nodes?|kernels?|Gram|edges?|levels|models?|files?|folders?|memory|data|dates?|"
     r"numbers?|strings?|clouds?|points|matri(x|ces)|parents?|arrays?|times?|events?|folds?|"
-    r"letters?|vertices|depth|" + "|".join(sorted(_PARAMETERS)) + r")\b|--[a-z]|\w+_\w+",
+    r"letters?|vertices|depth|" + "|".join(sorted(_PARAMETERS)) + r")\b|--[a-z]|\w+_\w+|ending of|"
+    r"'[^']+' (is|has|cannot)",
     re.IGNORECASE,
 )
 """Words for what a user gives."""
@@ -112,10 +113,17 @@ def check_clear(error: BaseException) -> None:
         raise Fault(f"not a type for users: {where}") from error
     if not _is_raised_on_purpose(error):
         raise Fault(f"not raised by a check: {where}") from error
-    if _FOREIGN.search(_without_quotes(text)):
-        raise Fault(f"speaks of computations: {where}") from error
-    if not 12 <= len(text) <= _LONGEST or not _KNOWN.search(text):
-        raise Fault(f"no clear sentence: {where}") from error
+    try:
+        check_words(text)
+    except Fault as fault:
+        raise Fault(f"{type(error).__name__}: {fault}") from error
+
+
+def check_words(text: str) -> None:
+    """Raise a Fault unless a text is about what the user gave."""
+    require(not _FOREIGN.search(_without_quotes(text)), f"speaks of computations: {text}")
+    clear = 12 <= len(text) <= _LONGEST and _KNOWN.search(text)
+    require(clear, f"no clear sentence: {text}")
 
 
 def check_warning(warning: warnings.WarningMessage) -> None:

@@ -194,8 +194,11 @@ def _read_binary(path: str, kind: str) -> pd.DataFrame:
         pass
     try:
         frame = pd.read_parquet(path) if kind == "Parquet" else pd.read_feather(path)
-    except (ValueError, OSError) as error:
-        raise BadInput(f"'{path}' cannot be read as {kind}: {error}") from error
+    except MemoryError:
+        raise
+    except Exception as error:  # the parsers raise many types on damaged data
+        reason = error if isinstance(error, (ValueError, OSError)) else "it is damaged"
+        raise BadInput(f"'{path}' cannot be read as {kind}: {reason}") from error
     # What was an index with a name in pandas is a column for everybody else.
     return frame.reset_index() if any(frame.index.names) else frame
 
