@@ -38,7 +38,9 @@ def fitted(loss, alpha, graph, X, y):
 
 
 @pytest.mark.parametrize("loss", ["squared_error", "huber", "log_loss", "poisson"])
-@pytest.mark.parametrize(("scale", "alpha"), [(1e4, 1e-3), (1e4, 1e-5), (1e8, 1e-4), (1e8, 1e-8), (1e4, 1e-14)])
+@pytest.mark.parametrize(
+    ("scale", "alpha"), [(1e4, 1e-3), (1e4, 1e-5), (1e8, 1e-4), (1e8, 1e-8), (1e4, 1e-14)]
+)
 def test_a_kernel_and_its_features_make_one_model(loss, scale, alpha):
     X, y = sample(loss)
     by_kernel = fitted(loss, alpha, KernelGraph(kernels={"k": partial(linear, scale=scale)}), X, y)

@@ -7,9 +7,9 @@ With row weights W = diag(weights), w = weights / sum, centring H = I - 1 w' and
 u has sum zero, the function of node w is zeta_w K_w u, and |a_w|^2 = u' K_w u. One factorisation
 costs n^3 / 3, everything else m n^2. No cost grows with the rank of the kernels.
 
-The part of u that no kernel sees, K_w u = 0, is the residual over lambda. Where lambda is tiny beside
-the kernels it is so large that its rounding error exceeds u' K_w u. There an eigendecomposition of
-B takes the place of its Cholesky factor, and this part is left out of u.
+The part of u that no kernel sees, K_w u = 0, is the residual over lambda. Where lambda is tiny
+beside the kernels it is so large that its rounding error exceeds u' K_w u. There an
+eigendecomposition of B takes the place of its Cholesky factor, and this part is left out of u.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from hikernel.reduced.forms import Evaluation, IndexArray
 __all__ = ["KernelForm"]
 
 _SPECTRAL = 1e-8
-"""Share of the trace of the kernels below which lambda counts as tiny. Above it, rounding changes an
-objective by a share of 1e-8 at most. An eigendecomposition takes some thirty times as long as a
-Cholesky factorisation."""
+"""Share of the trace of the kernels below which lambda counts as tiny. Above it, rounding changes
+an objective by a share of 1e-8 at most. An eigendecomposition takes some thirty times as long as
+a Cholesky factorisation."""
 
 
 class _Solved(NamedTuple):
