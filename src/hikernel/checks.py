@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import _check_sample_weight, _check_y
+from sklearn.utils.validation import _check_sample_weight, _check_y, check_random_state
 
 __all__ = [
     "check_choice",
@@ -30,6 +30,7 @@ __all__ = [
     "check_weights",
     "name_of",
     "outside_level",
+    "random_generator",
 ]
 
 _PACKAGE = str(Path(__file__).parent / "_")[:-1]
@@ -57,13 +58,13 @@ def check_optional_integer(name: str, value: object, minimum: int, meaning_of_no
 
 def check_positive(name: str, value: object, meaning: str) -> None:
     """Raise unless ``value`` is a positive finite number; ``meaning`` explains the parameter."""
-    if not _is_real(value) or not 0.0 < value < math.inf:  # type: ignore[operator]
+    if not 0.0 < _real(value) < math.inf:
         raise ValueError(f"{name} ({meaning}) must be a positive finite number, got {value!r}.")
 
 
 def check_fraction(name: str, value: object, meaning: str) -> None:
     """Raise unless ``value`` lies strictly between 0 and 1; ``meaning`` explains the parameter."""
-    if not _is_real(value) or not 0.0 < value < 1.0:  # type: ignore[operator]
+    if not 0.0 < _real(value) < 1.0:
         raise ValueError(f"{name} ({meaning}) must lie strictly between 0 and 1, got {value!r}.")
 
 
@@ -80,7 +81,7 @@ def check_number(
 
     ``remedy`` is a sentence that is appended to the error message.
     """
-    if not _is_real(value) or not above < float(value) < below:  # type: ignore[arg-type]
+    if not above < _real(value) < below:
         limits = f"above {above:g}" + (f" and below {below:g}" if below < math.inf else "")
         problem = f"{name} must be a finite number {limits}, got {value!r}."
         raise ValueError(f"{problem} {remedy}".strip())
@@ -104,8 +105,25 @@ def outside_level() -> int:
     return level
 
 
-def _is_real(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
+def _real(value: object) -> float:
+    """Return a real number as a float, infinite if it is too large for one; NaN for all else."""
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:  # an integer of hundreds of digits
+        return math.inf
+
+
+def random_generator(random_state: Any) -> np.random.RandomState:
+    """Return the random generator of a seed; raise if ``random_state`` is none."""
+    try:
+        return check_random_state(random_state)
+    except (ValueError, TypeError):
+        raise ValueError(
+            "random_state must be None, an integer from 0 to 2**32 - 1, or a "
+            f"numpy.random.RandomState, got {random_state!r}."
+        ) from None
 
 
 def check_target(y: Any, *, labels: bool, remedy: str) -> NDArray[Any]:
@@ -156,6 +174,10 @@ def _text_explained(name: str, advice: str) -> Iterator[None]:
     except ValueError as error:
         if "could not convert string" in str(error):
             raise ValueError(f"{name} holds text ({error}), but {advice}.") from error
+        if "setting an array element" in str(error):
+            raise ValueError(
+                f"{name} must have one entry per row, and some of its entries are sequences."
+            ) from error
         raise
 
 

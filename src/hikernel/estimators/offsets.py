@@ -20,6 +20,9 @@ from hikernel.selection import FitRecord
 
 __all__ = ["RowOffset", "read_offset", "without_offset"]
 
+_LARGEST_LOG = 700
+"""exp(710) overflows."""
+
 
 @dataclass(frozen=True)
 class RowOffset:
@@ -70,7 +73,8 @@ def read_offset(offset: Any, exposure: Any, loss: Loss, shape: tuple[int, ...]) 
     ------
     ValueError
         If there is not one finite number per row and output, if an exposure is not positive, if
-        the loss has no logarithmic link and there is an exposure, or if it is a joint one.
+        the loss has no logarithmic link and there is an exposure, if an offset is too large for
+        that link, or if the loss is a joint one.
     """
     if offset is None and exposure is None:
         return None
@@ -96,6 +100,12 @@ def read_offset(offset: Any, exposure: Any, loss: Loss, shape: tuple[int, ...]) 
                 "that were not exposed."
             )
         values = values + np.log(counts)
+    if loss.link == "log" and np.any(np.abs(values) > _LARGEST_LOG):
+        row = int(np.argmax(np.abs(values)))
+        raise ValueError(
+            f"offset is added to the logarithm of a mean, and row {row} has {values[row]:g}, whose "
+            f"exponential is no number any more; it must be from -{_LARGEST_LOG} to {_LARGEST_LOG}."
+        )
     return RowOffset(
         values,
         None if offset is None else name_of(offset) or "offset",

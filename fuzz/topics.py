@@ -1,0 +1,5 @@
+"""The topics by name."""
+
+from fuzz import estimators
+
+TOPICS = {"estimators": estimators.run}
