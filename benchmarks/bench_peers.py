@@ -44,8 +44,8 @@ PACKAGES = {
     "skglm": "skglm",
     "adelie": "adelie",
     "pyGAM": "pygam",
-    "kernel ridge": "scikit-learn",
-    "GP": "scikit-learn",
+    "kernel ridge": "scipy",
+    "GP": "scipy",
     "EBM": "interpret-core",
 }
 

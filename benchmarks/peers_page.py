@@ -155,21 +155,20 @@ def summary_table(rows: pd.DataFrame) -> str:
     errors, seconds = ratios(rows, "error"), ratios(rows, "seconds")
     body = []
     for method in ORDER:
-        part = rows[rows["method"] == method]
-        versions = ", ".join(sorted(set(part["version"])))
-        line = [method, versions]
-        if method == OURS:
-            line += [f"{len(errors)}", "1", "", "", "1"]
-        elif method in errors:
-            against = errors[method].dropna()
+        line = [method, ", ".join(sorted(set(rows[rows["method"] == method]["version"])))]
+        for known in (False, True):
+            part = errors[errors.index.isin(list(GENERATED)) == known]
+            against = part[method].dropna() if method in part else pd.Series(dtype=float)
+            if method == OURS or against.empty:
+                line += [f"{len(against)}", "", ""]
+                continue
             ahead, behind = (against < 1.0 / NEAR).sum(), (against > NEAR).sum()
-            line += [f"{len(against)}", f"{np.exp(np.log(against).mean()):.2f}"]
-            line += [str(ahead), str(behind)]
-            line.append(f"{np.exp(np.log(seconds[method].dropna()).mean()):.2g}")
-        else:
-            line += ["0", "", "", "", ""]
+            line += [f"{len(against)}", f"{against.median():.2f}", f"{ahead}, {behind}"]
+        line.append(f"{seconds[method].median():.2g}" if method in seconds else "")
         body.append([*line, CERTIFICATES.get(method, "none")])
-    head = ["method", "version", "data sets", "error / HKL's", "ahead of HKL", "behind HKL"]
+    head = ["method", "version"]
+    for kind in ("real", "generated"):
+        head += [f"{kind} data", "error / HKL's", "ahead, behind"]
     return markdown([*head, "seconds / HKL's", "certificate"], body)
 
 
@@ -245,9 +244,8 @@ def main() -> None:
     rows = load(args.results)
     args.page.write_text(fill(args.page.read_text(), blocks(rows)))
     draw_errors(ratios(rows, "error"), GROUPS, args.figures / "peers_errors.png")
-    draw_times(
-        ratios(rows, "error"), rows.groupby("method")["seconds"], args.figures / "peers_times.png"
-    )
+    real = rows[rows["group"] != "generated"]
+    draw_times(ratios(real, "error"), real, args.figures / "peers_times.png")
     draw_recovery(rows[rows["found"].notna()], LISTED, args.figures / "peers_recovery.png")
 
 

@@ -43,13 +43,15 @@ def draw_errors(errors: pd.DataFrame, groups: dict[str, Any], file: FilePath) ->
         first -= sum(name in height for name in group)
         axes.axhline(first + 0.5, color="0.6", linewidth=0.8, zorder=0)
     axes.axvline(1.0, color="black", linewidth=1.4, zorder=1)
+    # A little above one another, so that equal errors do not hide each other.
+    shifts = dict(zip(STYLE, np.linspace(0.24, -0.24, len(STYLE)), strict=True))
     for method, (colour, mark) in STYLE.items():
         if method == OURS or method not in errors:
             continue
         part = errors.loc[names, method].dropna()
         axes.scatter(
             part.clip(LEAST, MOST),
-            [height[name] for name in part.index],
+            [height[name] + shifts[method] for name in part.index],
             color=colour,
             marker=mark,
             s=30,
@@ -62,7 +64,7 @@ def draw_errors(errors: pd.DataFrame, groups: dict[str, Any], file: FilePath) ->
     ticks = [0.5, 0.7, 1.0, 1.5, 2.0, 3.0, 5.0, 8.0]
     axes.xaxis.set_major_locator(FixedLocator(ticks))
     axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}" + "+" * (x >= MOST)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}" + "+" * int(x >= MOST)))
     axes.set_yticks(list(height.values()), list(height))
     axes.set_ylim(-len(names) + 0.4, 0.6)
     axes.tick_params(axis="y", length=0)
@@ -72,20 +74,23 @@ def draw_errors(errors: pd.DataFrame, groups: dict[str, Any], file: FilePath) ->
     _save(figure, file)
 
 
-def draw_times(errors: pd.DataFrame, seconds: Any, file: FilePath) -> None:
-    """Draw the geometric mean of the error over ours against the median seconds of a fit."""
+def draw_times(errors: pd.DataFrame, rows: pd.DataFrame, file: FilePath) -> None:
+    """Draw the median error over ours against the median seconds of a fit."""
     figure, axes = plt.subplots(figsize=(7.0, 4.2), layout="constrained")
     axes.axhline(1.0, color="0.8", linewidth=1.0, zorder=0)
     for method, (colour, mark) in STYLE.items():
         if method not in errors:
             continue
-        ratio = float(np.exp(np.log(errors[method].dropna()).mean()))
-        time = float(seconds.get_group(method).median())
+        ratio = float(errors[method].median())
+        time = float(rows.loc[rows["method"] == method, "seconds"].median())
         axes.scatter(time, ratio, color=colour, marker=mark, s=70)
-        axes.annotate(method, (time, ratio), xytext=(7, 4), textcoords="offset points")
+        # Two methods on the same columns lie side by side: one has its name on the left.
+        side = {"xytext": (-7, 5), "ha": "right"} if method == "adelie" else {"xytext": (7, 5)}
+        axes.annotate(method, (time, ratio), textcoords="offset points", **side)
     axes.set_xscale("log")
     axes.set_xlabel("processor seconds of a fit with its search, median")
-    axes.set_ylabel("error over HKL's, geometric mean")
+    axes.set_ylabel("error over HKL's, median")
+    axes.margins(0.1)
     axes.spines[["top", "right"]].set_visible(False)
     _save(figure, file)
 
