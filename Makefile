@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test test-fast coverage lint format docs bench reproduce clean
+.PHONY: help demo test test-fast coverage lint format docs bench bench-peers reproduce clean
 
 help:
 	@echo "make demo    fit a model on data with a known truth, and write a page on it"
@@ -15,6 +15,7 @@ help:
 	@echo "make format  let ruff reformat the code"
 	@echo "make docs    the documentation as pages, docs/_build/html/index.html; runs the gallery"
 	@echo "make bench   speed, growth, memory, recovery, predict, graphs, consistency, errors (half a day)"
+	@echo "make bench-peers  every peer on every data set, in an environment of its own (hours; goes on where it was stopped)"
 	@echo "make reproduce  the tables and the figure of the paper (hours; goes on where it was stopped)"
 	@echo "make clean   remove the virtual environment and caches"
 
@@ -93,7 +94,20 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/regression.py --n-jobs 2
 	$(BIN)/python benchmarks/tables.py --n-jobs 2
 	$(BIN)/python benchmarks/error_bars.py
-	$(BIN)/python benchmarks/coverage.py --n-jobs 2
+	$(BIN)/python benchmarks/interval_coverage.py --n-jobs 2
+
+# The peers bring dependencies that must not mix with ours. adelie asks for NumPy below 2 but runs with 2.
+PEERS := .venv-peers
+$(PEERS)/.peers: pyproject.toml
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[peers]'
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps 'adelie==1.1.52'
+	@touch $@
+
+# One thread each; results are kept in docs/peers/peers.jsonl, and only what is missing there is run.
+bench-peers: $(PEERS)/.peers
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(PEERS)/bin/python benchmarks/bench_peers.py
+	$(PEERS)/bin/python benchmarks/peers_page.py
 
 # HIKERNEL_DATA names the folder of the data sets; results are kept in results/ and reused.
 $(VENV)/.plot: pyproject.toml | $(BIN)/python
@@ -110,5 +124,5 @@ reproduce: $(VENV)/.plot
 
 clean:
 	rm -rf docs/_build docs/gallery docs/api/generated docs/sg_execution_times.rst
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf $(VENV) $(PEERS) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
