@@ -20,7 +20,7 @@ import numpy as np
 
 import hikernel
 
-__all__ = ["Fault", "Outcome", "attempt", "check_certificate", "check_clear", "require"]
+__all__ = ["FuzzError", "Outcome", "attempt", "check_certificate", "check_clear", "require"]
 
 CLEAR = (ValueError, TypeError, MemoryError, OSError, ImportError)
 """Types of errors that users expect; MemoryError is one that was foreseen, with a message."""
@@ -49,7 +49,7 @@ _KNOWN = re.compile(
 """Words for what a user gives."""
 
 
-class Fault(AssertionError):
+class FuzzError(AssertionError):
     """A case that ended in neither a sound result nor a clear sentence."""
 
 
@@ -73,54 +73,54 @@ class Outcome:
 
 
 def require(condition: object, text: str) -> None:
-    """Raise a Fault with a text unless a condition holds."""
+    """Raise a FuzzError with a text unless a condition holds."""
     if not condition:
-        raise Fault(text)
+        raise FuzzError(text)
 
 
 @contextmanager
 def attempt(outcome: Outcome) -> Iterator[None]:
-    """Run a step: a clear error is noted as a refusal, any other error or warning is a Fault."""
+    """Run a step: a clear error is a refusal, any other error or warning a fault."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             yield
-        except Fault:
+        except FuzzError:
             raise
         except CLEAR as error:
             check_clear(error)
             outcome.kind, outcome.sentence = "refused", str(error)
         except Exception as error:
-            raise Fault(f"{type(error).__name__}: {error}") from error
+            raise FuzzError(f"{type(error).__name__}: {error}") from error
     for warning in caught:
         check_warning(warning)
         outcome.warnings.append(str(warning.message))
 
 
 def check_clear(error: BaseException) -> None:
-    """Raise a Fault unless an error has a clear sentence."""
+    """Raise a FuzzError unless an error has a clear sentence."""
     text = str(error)
     where = f"{type(error).__name__}: {text}"
     if isinstance(error, OSError) and error.errno is not None:
         return  # the words of the system, and the name of the file
     if isinstance(error, (KeyError, IndexError, np.linalg.LinAlgError, UnicodeError)):
-        raise Fault(f"not a type for users: {where}") from error
+        raise FuzzError(f"not a type for users: {where}") from error
     if not _is_raised_on_purpose(error):
-        raise Fault(f"not raised by a check: {where}") from error
+        raise FuzzError(f"not raised by a check: {where}") from error
     if _FOREIGN.search(_without_quotes(text)):
-        raise Fault(f"speaks of computations: {where}") from error
+        raise FuzzError(f"speaks of computations: {where}") from error
     if not 12 <= len(text) <= _LONGEST or not _KNOWN.search(text):
-        raise Fault(f"no clear sentence: {where}") from error
+        raise FuzzError(f"no clear sentence: {where}") from error
 
 
 def check_warning(warning: warnings.WarningMessage) -> None:
-    """Raise a Fault unless a warning is for users, with a clear sentence."""
+    """Raise a FuzzError unless a warning is for users, with a clear sentence."""
     text = str(warning.message)
     where = f"{warning.category.__name__}: {text} ({warning.filename}:{warning.lineno})"
     if not issubclass(warning.category, UserWarning):
-        raise Fault(f"unexpected warning: {where}")
+        raise FuzzError(f"unexpected warning: {where}")
     if not _KNOWN.search(text) or _FOREIGN.search(_without_quotes(text)):
-        raise Fault(f"no clear warning: {where}")
+        raise FuzzError(f"no clear warning: {where}")
 
 
 def _without_quotes(text: str) -> str:
@@ -144,7 +144,7 @@ def _is_raised_on_purpose(error: BaseException) -> bool:
 
 
 def check_certificate(certificate) -> None:
-    """Raise a Fault unless a certificate is sound in itself."""
+    """Raise a FuzzError unless a certificate is sound in itself."""
     objective, bound = certificate.objective, certificate.dual_bound
     require(np.isfinite(objective) and objective >= 0.0, f"objective {objective}")
     require(np.isfinite(bound) and bound >= 0.0, f"dual bound {bound}")

@@ -115,7 +115,7 @@ class HullMap:
 
     def eta(self, theta: FloatArray) -> FloatArray:
         """Return eta_v = theta_v / d_v^2 for theta on the unit simplex."""
-        return theta / self.weights**2
+        return np.asarray(theta / self.weights**2)
 
     def zeta(self, eta: FloatArray) -> FloatArray:
         """Return zeta_w = 1 / sum_{v in A(w)} 1/eta_v for eta > 0."""
