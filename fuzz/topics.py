@@ -1,5 +1,5 @@
 """The topics by name."""
 
-from fuzz import estimators
+from fuzz import estimators, graph_builders
 
-TOPICS = {"estimators": estimators.run}
+TOPICS = {"estimators": estimators.run, "graphs": graph_builders.run}

@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-import hikernel
+from hikernel import HKLClassifier, HKLRegressor, HKLRegressorCV
+from hikernel.graphs import KernelGraph, PrecomputedGrid
 
 __all__ = ["FuzzError", "Outcome", "attempt", "check_certificate", "check_clear", "require"]
 
@@ -36,7 +37,7 @@ _FOREIGN = re.compile(
 """Messages that speak of computations, not of what the user gave."""
 _PARAMETERS = {
     name
-    for cls in (hikernel.HKLRegressor, hikernel.HKLRegressorCV, hikernel.HKLClassifier)
+    for cls in (HKLRegressor, HKLRegressorCV, HKLClassifier, KernelGraph, PrecomputedGrid)
     for name in inspect.signature(cls).parameters
 }
 _KNOWN = re.compile(
@@ -87,11 +88,15 @@ def attempt(outcome: Outcome) -> Iterator[None]:
             yield
         except FuzzError:
             raise
-        except CLEAR as error:
-            check_clear(error)
-            outcome.kind, outcome.sentence = "refused", str(error)
         except Exception as error:
-            raise FuzzError(f"{type(error).__name__}: {error}") from error
+            if any("The function of node" in note for note in getattr(error, "__notes__", ())):
+                text = error.__notes__[-1]  # the user's own function raised it, and that is said
+            elif isinstance(error, CLEAR):
+                check_clear(error)
+                text = str(error)
+            else:
+                raise FuzzError(f"{type(error).__name__}: {error}") from error
+            outcome.kind, outcome.sentence = "refused", text
     for warning in caught:
         check_warning(warning)
         outcome.warnings.append(str(warning.message))

@@ -33,6 +33,8 @@ __all__ = [
     "random_generator",
 ]
 
+_LEAST_WEIGHT = 1e-100
+_SMALLEST = float(np.nextafter(0.0, 1.0))
 _PACKAGE = str(Path(__file__).parent / "_")[:-1]
 """The folder of this package, with a separator at its end."""
 
@@ -152,19 +154,26 @@ def name_of(y: Any) -> str | None:
 
 
 def check_weights(n_rows: int, sample_weight: Any) -> NDArray[np.float64]:
-    """Check sample weights and scale them to a maximum of one; return them, shape (n_rows,)."""
+    """Check sample weights and scale them to a maximum of one; return them, shape (n_rows,).
+
+    A weight below 1e-100 of the largest is zero: what such a row adds to a loss is no number beside
+    the others, and the square of its weight is none at all.
+    """
     with _text_explained("sample_weight", "weights are numbers, one for each row"):
         weights = np.asarray(
             _check_sample_weight(sample_weight, np.empty((n_rows, 1)), dtype=np.float64)
         )
     if np.any(weights < 0):
         raise ValueError("sample_weight has negative entries; weights must be zero or positive.")
+    weights = weights / max(float(np.max(weights, initial=0.0)), _SMALLEST)
+    weights[weights < _LEAST_WEIGHT] = 0.0
     positive = int(np.count_nonzero(weights))
     if positive < 2:
         raise ValueError(
-            f"Only {positive} row(s) have a positive sample_weight; at least 2 are needed."
+            f"Only {positive} row(s) have a positive sample_weight, not counting weights below "
+            f"{_LEAST_WEIGHT:g} of the largest; at least 2 are needed."
         )
-    return np.asarray(weights / np.max(weights))
+    return np.asarray(weights)
 
 
 @contextmanager

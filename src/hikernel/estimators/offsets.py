@@ -20,8 +20,8 @@ from hikernel.selection import FitRecord
 
 __all__ = ["RowOffset", "read_offset", "without_offset"]
 
-_LARGEST_LOG = 700
-"""exp(710) overflows."""
+_LARGEST = 700
+"""Of offsets that are on a logarithmic scale or on that of margins; exp(710) overflows."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def read_offset(offset: Any, exposure: Any, loss: Loss, shape: tuple[int, ...]) 
     ValueError
         If there is not one finite number per row and output, if an exposure is not positive, if
         the loss has no logarithmic link and there is an exposure, if an offset is too large for
-        that link, or if the loss is a joint one.
+        the loss, or if that is a joint one.
     """
     if offset is None and exposure is None:
         return None
@@ -100,11 +100,11 @@ def read_offset(offset: Any, exposure: Any, loss: Loss, shape: tuple[int, ...]) 
                 "that were not exposed."
             )
         values = values + np.log(counts)
-    if loss.link == "log" and np.any(np.abs(values) > _LARGEST_LOG):
-        row = int(np.argmax(np.abs(values)))
+    if (loss.link == "log" or loss.for_labels) and np.any(np.abs(values) > _LARGEST):
+        largest = values.flat[int(np.argmax(np.abs(values)))]
         raise ValueError(
-            f"offset is added to the logarithm of a mean, and row {row} has {values[row]:g}, whose "
-            f"exponential is no number any more; it must be from -{_LARGEST_LOG} to {_LARGEST_LOG}."
+            f"offset must be from -{_LARGEST} to {_LARGEST} with the loss {loss.name!r}, which has "
+            f"an exponential or a margin of it, but there is {largest:g}."
         )
     return RowOffset(
         values,
