@@ -4,17 +4,19 @@ VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test test-fast coverage lint format docs bench reproduce clean
+.PHONY: help demo test test-fast coverage lint format docs fuzz bench bench-peers reproduce clean
 
 help:
 	@echo "make demo    fit a model on data with a known truth, and write a page on it"
 	@echo "make test    all tests"
 	@echo "make test-fast  the inner loop: no test marked slow, no examples in docstrings"
 	@echo "make coverage   all tests, and the lines and branches that none of them reaches"
+	@echo "make fuzz    generated bad input for the estimators (CASES=2000 SEED=0)"
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff reformat the code"
 	@echo "make docs    the documentation as pages, docs/_build/html/index.html; runs the gallery"
 	@echo "make bench   speed, growth, memory, recovery, predict, graphs, consistency, errors (half a day)"
+	@echo "make bench-peers  every peer on every data set, in an environment of its own (hours; goes on where it was stopped)"
 	@echo "make reproduce  the tables and the figure of the paper (hours; goes on where it was stopped)"
 	@echo "make clean   remove the virtual environment and caches"
 
@@ -50,6 +52,12 @@ coverage: $(VENV)/.test
 # documents and recipes. Examples in docstrings are left out, too.
 test-fast: $(VENV)/.test
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist worksteal -m "not slow" tests
+
+# Strange tables, targets and parameters: each case ends in a sound model or in one clear sentence.
+CASES ?= 2000
+SEED ?= 0
+fuzz: $(VENV)/.test
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m fuzz estimators=$(CASES) --seed $(SEED)
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .
@@ -93,7 +101,20 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/regression.py --n-jobs 2
 	$(BIN)/python benchmarks/tables.py --n-jobs 2
 	$(BIN)/python benchmarks/error_bars.py
-	$(BIN)/python benchmarks/coverage.py --n-jobs 2
+	$(BIN)/python benchmarks/interval_coverage.py --n-jobs 2
+
+# The peers bring dependencies that must not mix with ours. adelie asks for NumPy below 2 but runs with 2.
+PEERS := .venv-peers
+$(PEERS)/.peers: pyproject.toml
+	$(PYTHON) -m venv $(PEERS)
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[peers]'
+	$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps 'adelie==1.1.52'
+	@touch $@
+
+# One thread each; results are kept in docs/peers/peers.jsonl, and only what is missing there is run.
+bench-peers: $(PEERS)/.peers
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(PEERS)/bin/python benchmarks/bench_peers.py
+	$(PEERS)/bin/python benchmarks/peers_page.py
 
 # HIKERNEL_DATA names the folder of the data sets; results are kept in results/ and reused.
 $(VENV)/.plot: pyproject.toml | $(BIN)/python
@@ -110,5 +131,5 @@ reproduce: $(VENV)/.plot
 
 clean:
 	rm -rf docs/_build docs/gallery docs/api/generated docs/sg_execution_times.rst
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf $(VENV) $(PEERS) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -26,15 +26,15 @@ import argparse
 import sys
 import time
 import warnings
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path as FilePath
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from common import add_data_folder, data_file, read, run_missing
-from peers import PEERS, ebm
+from common import add_data_folder, read, run_missing
+from peers import OURS, PEERS, Method, ebm, hkl
+from problems import halves, load_paper
 from threadpoolctl import threadpool_limits
 
 from hikernel import HKLRegressorCV, hkl_path
@@ -58,50 +58,27 @@ TARGETS = PAPER | {
     "pumadyn-32nh": 33.5,
     "pumadyn-32nm": 3.6,
 }
-OURS = "HKL"
 WITH_PROOF = "HKL with proof"
 CV_TARGET = 7.0
 
 
-def hkl(X: pd.DataFrame, y: np.ndarray, seed: int) -> HKLRegressorCV:
-    """Fit HKLRegressorCV with all defaults, but without the proof at the end."""
-    return HKLRegressorCV(certify="none").fit(X, y)
-
-
-def hkl_with_proof(X: pd.DataFrame, y: np.ndarray, seed: int) -> HKLRegressorCV:
-    """Fit HKLRegressorCV with all defaults (the seed of the split is not its own)."""
-    return HKLRegressorCV().fit(X, y)
-
-
-METHODS: dict[str, Callable[[pd.DataFrame, np.ndarray, int], Any]] = {
-    OURS: hkl,
-    WITH_PROOF: hkl_with_proof,
+METHODS: dict[str, Method] = {
+    OURS: partial(hkl, certify="none"),
+    WITH_PROOF: hkl,
     **PEERS,
 }
 
 
-def load(folder: FilePath, name: str) -> tuple[pd.DataFrame, np.ndarray]:
-    """Return the columns and the target."""
-    frame = pd.read_csv(data_file(folder, name))
-    return frame, frame.pop("target").to_numpy(float)
-
-
-def halves(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows for training and those for the test."""
-    rows = np.random.default_rng(seed).permutation(n)
-    return rows[: n // 2], rows[n // 2 :]
-
-
 def one_fit(folder: FilePath, name: str, seed: int, method: str) -> dict[str, Any]:
     """Return error and time of one method on one split."""
-    X, y = load(folder, name)
+    X, y = load_paper(folder, name)
     train, test = halves(len(y), seed)
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
         start = time.perf_counter()
-        model = METHODS[method](X.iloc[train], y[train], seed)
+        fitted = METHODS[method](X.iloc[train], y[train], False, seed)
         seconds = time.perf_counter() - start
-        f = np.asarray(model.predict(X.iloc[test])).ravel()
+        f = np.ravel(fitted.respond(X.iloc[test]))
     out = {
         "data": name,
         "seed": seed,
@@ -109,6 +86,7 @@ def one_fit(folder: FilePath, name: str, seed: int, method: str) -> dict[str, An
         "error": 100.0 * float(np.mean((f - y[test]) ** 2)) / float(np.var(y)),
         "seconds": seconds,
     }
+    model = fitted.model
     if isinstance(model, HKLRegressorCV):
         selected = model.path_.at(model.alpha_).model
         out |= {"terms": selected.n_terms, "refit": model.refit_}
@@ -183,7 +161,7 @@ def report(args: argparse.Namespace) -> bool:
 
 def measure_speed(folder: FilePath) -> bool:
     """Print the times and return whether the targets are met."""
-    X, y = load(folder, "pumadyn-32nh")
+    X, y = load_paper(folder, "pumadyn-32nh")
     train, _ = halves(len(y), 0)
     X, y = X.iloc[train], y[train]
     warnings.simplefilter("ignore")
@@ -193,7 +171,7 @@ def measure_speed(folder: FilePath) -> bool:
     HKLRegressorCV().fit(X, y)
     ours = time.perf_counter() - start
     start = time.perf_counter()
-    ebm(X, y, 0, n_jobs=-1)
+    ebm(X, y, False, 0, n_jobs=-1)
     theirs = time.perf_counter() - start
     print(
         f"n = {len(y)}, p = {X.shape[1]}, all cores: HKLRegressorCV {ours:.1f} s, EBM "

@@ -6,9 +6,7 @@ error / variance of y on the test rows (regression), mean log loss times 100 (cl
 that is chosen is chosen within the training rows.
 
 - "HKL": HKLRegressorCV or HKLClassifierCV with all defaults; "HKL best": with ``rule="best"``.
-- "LightGBM": leaves 7 and 31, rounds 100 and 400, rows in a leaf 5 and 20, by 3-fold
-  cross-validation, rate 0.05.
-- "linear": ridge or logistic regression on standardised and one-hot columns, by cross-validation.
+- "LightGBM" and "linear" are those of ``peers.py``.
 
 Results are kept in a file of one line each (``--results``) and not computed again. ``--report``
 prints the table alone. Ends with an error if a target is missed: never worse than the linear model
@@ -19,94 +17,25 @@ figures in ``TARGETS``.
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 import warnings
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path as FilePath
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from common import data_file, read, run_missing
-from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.impute import SimpleImputer
-from sklearn.linear_model import LogisticRegressionCV, RidgeCV
-from sklearn.metrics import log_loss
-from sklearn.model_selection import GridSearchCV, train_test_split
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from common import read, run_missing
+from peers import OURS, Method, hkl, lightgbm, linear
+from problems import TABLES, default_tables, score, table
 from threadpoolctl import threadpool_limits
 
-from hikernel import HKLClassifierCV, HKLRegressorCV
-
-TABLES = {
-    "ames": ("Sale_Price", np.log),
-    "diamonds": ("price", np.log),
-    "concrete": ("compressive_strength", None),
-    "stackoverflow": ("Salary", None),
-    "churn": ("churn", "classes"),
-    "credit": ("Status", "classes"),
-    "vehicle": ("Class", "classes"),
-    "hpc": ("class", "classes"),
-}
-"""Name of the target, and its transformation or "classes"."""
 TARGETS = {"ames": 9.3, "vehicle": 40.0, "credit": 43.5, "diamonds": 1.15, "stackoverflow": 31.2}
-OURS, BEST, BOOSTING, LINEAR = "HKL", "HKL best", "LightGBM", "linear"
-
-Fit = Callable[[pd.DataFrame, pd.Series, bool], Any]
+BEST, BOOSTING, LINEAR = "HKL best", "LightGBM", "linear"
 
 
-def load(folder: FilePath, name: str) -> tuple[pd.DataFrame, pd.Series, bool]:
-    """Return the columns, the target, and whether it holds classes."""
-    target, kind = TABLES[name]
-    frame = pd.read_csv(data_file(folder, name)).dropna(subset=[target])
-    y = frame.pop(target)
-    if callable(kind):
-        y = kind(y)
-    return frame, y, kind == "classes"
-
-
-def hkl(X: pd.DataFrame, y: pd.Series, classes: bool, **parameters: Any) -> Any:
-    """Fit HKL by cross-validation, with all defaults but ``parameters``."""
-    return (HKLClassifierCV if classes else HKLRegressorCV)(**parameters).fit(X, y)
-
-
-def lightgbm(X: pd.DataFrame, y: pd.Series, classes: bool) -> Any:
-    """Fit gradient boosting, its settings chosen by 3-fold cross-validation."""
-    from lightgbm import LGBMClassifier, LGBMRegressor
-
-    model = (LGBMClassifier if classes else LGBMRegressor)(
-        learning_rate=0.05, verbose=-1, n_jobs=1, random_state=0
-    )
-    grid = {"num_leaves": [7, 31], "n_estimators": [100, 400], "min_child_samples": [5, 20]}
-    scoring = "neg_log_loss" if classes else "neg_mean_squared_error"
-    return GridSearchCV(model, grid, cv=3, scoring=scoring).fit(X, y)
-
-
-def linear(X: pd.DataFrame, y: pd.Series, classes: bool) -> Any:
-    """Fit ridge or logistic regression on standardised and one-hot columns."""
-    numbers = make_pipeline(SimpleImputer(), StandardScaler())
-    encoded = make_column_transformer(
-        (numbers, make_column_selector(dtype_include="number")),
-        (OneHotEncoder(handle_unknown="ignore"), make_column_selector(dtype_exclude="number")),
-    )
-    if classes:
-        last: Any = LogisticRegressionCV(
-            Cs=10,
-            scoring="neg_log_loss",
-            max_iter=2000,
-            l1_ratios=(0.0,),
-            use_legacy_attributes=False,
-        )
-    else:
-        last = RidgeCV(np.geomspace(1e-3, 1e5, 33))
-    return make_pipeline(encoded, last).fit(X, y)
-
-
-METHODS: dict[str, Fit] = {
+METHODS: dict[str, Method] = {
     OURS: hkl,
     BEST: partial(hkl, rule="best"),
     BOOSTING: lightgbm,
@@ -114,31 +43,16 @@ METHODS: dict[str, Fit] = {
 }
 
 
-def for_boosting(X: pd.DataFrame) -> pd.DataFrame:
-    """Return the table with text columns as pandas categories."""
-    text = X.select_dtypes(exclude=["number", "bool"]).columns
-    return X.astype(dict.fromkeys(text, "category"))
-
-
 def one_fit(folder: FilePath, name: str, seed: int, method: str) -> dict[str, Any]:
     """Return error, time and size of one method on one split."""
-    X, y, classes = load(folder, name)
-    if method == BOOSTING:
-        X = for_boosting(X)
-    train_X, test_X, train_y, test_y = train_test_split(
-        X, y, test_size=1 / 3, random_state=seed, stratify=y if classes else None
-    )
+    data = table(folder, name, seed)
     with warnings.catch_warnings(), threadpool_limits(1):
         warnings.simplefilter("ignore")
         start = time.perf_counter()
-        model = METHODS[method](train_X, train_y, classes)
+        fitted = METHODS[method](data.X, data.y, data.classes, seed)
         seconds = time.perf_counter() - start
-        if classes:
-            shares = np.clip(model.predict_proba(test_X), 1e-12, 1.0)
-            error = 100.0 * log_loss(test_y, shares, labels=model.classes_)
-        else:
-            f = np.asarray(model.predict(test_X)).ravel()
-            error = 100.0 * float(np.mean((f - test_y) ** 2) / np.var(test_y))
+        error = score(data, fitted.respond(data.X_test))["error"]
+    model = fitted.model
     out = {"data": name, "seed": seed, "method": method, "error": error, "seconds": seconds}
     if method in (OURS, BEST):
         out |= {
@@ -197,10 +111,8 @@ def report(args: argparse.Namespace) -> bool:
 
 def main() -> int:
     """Run what is missing, and print the table."""
-    beside = FilePath(__file__).resolve().parents[2] / "shared" / "tables"
-    folder = FilePath(os.environ.get("HIKERNEL_TABLES") or beside)
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--data", type=FilePath, default=folder, help="folder of the tables")
+    parser.add_argument("--data", type=FilePath, default=default_tables(), help="the tables")
     parser.add_argument("--datasets", nargs="+", default=list(TABLES), choices=list(TABLES))
     parser.add_argument("--seeds", nargs="+", type=int, default=[17, 18, 19])
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))

@@ -19,7 +19,7 @@ from concurrent.futures import ProcessPoolExecutor
 import numpy as np
 
 from fuzz.topics import TOPICS
-from fuzz.verdict import Fault
+from fuzz.verdict import FuzzError
 
 LONGEST = 120
 """Seconds that no case may take."""
@@ -37,7 +37,11 @@ def one_case(topic, seed, number):
         outcome = TOPICS[topic](rng)
         kind, fault, sentence = outcome.kind, None, outcome.sentence
     except Exception as error:
-        place = "".join(traceback.format_exception(error)[-3:]) if not isinstance(error, Fault) else ""
+        place = (
+            "".join(traceback.format_exception(error)[-3:])
+            if not isinstance(error, FuzzError)
+            else ""
+        )
         kind, fault, sentence = "FAULT", f"{error}\n{place}{_origin(error)}", ""
     finally:
         signal.alarm(0)
@@ -45,11 +49,13 @@ def one_case(topic, seed, number):
 
 
 def _too_long(number, frame):
-    raise Fault(f"it takes more than {LONGEST} s, in {frame.f_code.co_filename}:{frame.f_lineno}")
+    raise FuzzError(
+        f"it takes more than {LONGEST} s, in {frame.f_code.co_filename}:{frame.f_lineno}"
+    )
 
 
 def _origin(error):
-    """Where the error came from that a Fault tells of."""
+    """Where the error came from that a FuzzError tells of."""
     cause = error.__cause__
     if cause is None:
         return ""
@@ -67,8 +73,9 @@ def run_topic(topic, cases, seed, first, jobs):
     kinds, sentences, slow, faults = collections.Counter(), collections.Counter(), [], 0
     numbers = range(first, first + cases)
     chunks = [numbers[i : i + 25] for i in range(0, cases, 25)]
+    topics, seeds = [topic] * len(chunks), [seed] * len(chunks)
     with ProcessPoolExecutor(jobs, initializer=faulthandler.enable) as pool:
-        for done, chunk in enumerate(pool.map(_chunk, *zip(*[(topic, seed, c) for c in chunks]))):
+        for done, chunk in enumerate(pool.map(_chunk, topics, seeds, chunks)):
             for number, kind, fault, seconds, sentence in chunk:
                 kinds[kind] += 1
                 sentences[sentence[:40]] += 1
@@ -84,7 +91,7 @@ def run_topic(topic, cases, seed, first, jobs):
                 print(f"{topic}: {total} cases, {rate:.1f} per second, {faults} faults", flush=True)
     seconds = time.perf_counter() - began
     told = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
-    print(f"{topic}: {cases} cases of seed {seed} in {seconds:.0f} s, {cases / seconds:.1f} per second")
+    print(f"{topic}: {cases} cases of seed {seed}, {cases / seconds:.1f} per second")
     print(f"  {told}; {len(sentences) - ('' in sentences)} different sentences")
     for took, number in sorted(slow, reverse=True)[:5]:
         print(f"  slow: case {number}, {took:.0f} s")
@@ -92,6 +99,7 @@ def run_topic(topic, cases, seed, first, jobs):
 
 
 def main():
+    """Run the topics; return 1 if one of them has a fault."""
     parser = argparse.ArgumentParser(prog="python -m fuzz", description=__doc__)
     parser.add_argument("topics", nargs="+", metavar="topic[=cases]", help=", ".join(TOPICS))
     parser.add_argument("--cases", type=int, default=1000, help="of topics that name no number")

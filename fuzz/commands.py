@@ -81,7 +81,7 @@ def _called(arguments):
 
 
 def _check(code, out, err, arguments, outcome):
-    """Raise a Fault unless a command did its work or said in a sentence why not."""
+    """Raise a FuzzError unless a command did its work or said in a sentence why not."""
     shown = f"{' '.join(arguments)}: {err[-400:]}"
     require("Traceback" not in err and "Unexpected" not in err, f"a failure: {shown}")
     require("Warning: " not in err.replace("\nWarning: ", "\n") or ".py:" not in err, shown)

@@ -1,4 +1,4 @@
-"""Estimators with strange tables, targets, weights and parameters, and what is asked of the model."""
+"""Estimators with strange tables: each fit ends in a sound model or in one clear sentence."""
 
 from __future__ import annotations
 
@@ -10,13 +10,30 @@ import numpy as np
 import pandas as pd
 
 import hikernel
-from fuzz.tables import some, size, table, target, weights
+from fuzz.tables import size, some, table, target, weights
 from fuzz.verdict import Outcome, attempt, check_certificate, require
 from hikernel import bases, losses
 
 __all__ = ["run"]
 
-JUNK = (None, "", "magic", 0, -1, 1.5, np.nan, np.inf, True, [], {}, (), object(), b"x", 10**400, 1e-320)
+JUNK = (
+    None,
+    "",
+    "magic",
+    0,
+    -1,
+    1.5,
+    np.nan,
+    np.inf,
+    True,
+    [],
+    {},
+    (),
+    object(),
+    b"x",
+    10**400,
+    1e-320,
+)
 BASES = (
     "auto", "auto", "auto", "auto+steps", "polynomial", "orthonormal", "asinh", "rank", "hermite",
     "gaussian", "kernel_pca", "anova", "spline", "steps", "categorical", bases.Gaussian(degree=2),
@@ -105,7 +122,7 @@ def _estimator(rng, kind, p, tame):
 
 
 def _examine(rng, model, X, y, sample_weight, extra, outcome):
-    """Raise a Fault unless a fitted model is sound."""
+    """Raise a FuzzError unless a fitted model is sound."""
     check_certificate(model.certificate_)
     n = len(model.dual_coef_)
     f = _predicted(model, X, outcome, extra)
@@ -190,7 +207,9 @@ def _new_rows(rng, X):
         new = X.iloc[::-1].copy()
         if new.shape[1] and how < 0.5:
             column = int(rng.integers(new.shape[1]))
-            values = [some(rng, (1e300, "new", None, np.nan, -5, True, np.inf)) for _ in range(len(new))]
+            values = [
+                some(rng, (1e300, "new", None, np.nan, -5, True, np.inf)) for _ in range(len(new))
+            ]
             parts = [new.iloc[:, m] for m in range(new.shape[1])]
             parts[column] = pd.Series(values, index=new.index, dtype=object if how < 0.4 else None)
             names = new.columns

@@ -19,7 +19,21 @@ import scipy.sparse as sp
 __all__ = ["COLUMNS", "NAMES", "container", "some", "table", "target", "weights"]
 
 SCALES = (1e-300, 5e-324, 1e-160, 1e-20, 1e-3, 1.0, 1.0, 1e6, 1e20, 1e155, 1e300)
-WORDS = ("Oslo", "Bérgen", "東京", "", " ", "NaN", "a,b", "x > 1", "é", "e\u0301", "\u202eabc", "😀", "None")
+WORDS = (
+    "Oslo",
+    "Bérgen",
+    "東京",
+    "",
+    " ",
+    "NaN",
+    "a,b",
+    "x > 1",
+    "é",
+    "e\u0301",
+    "\u202eabc",
+    "😀",
+    "None",
+)
 
 
 def some(rng, choices):
@@ -47,7 +61,9 @@ def _shifted(rng, n):
 
 
 def _missing(rng, n):
-    return np.where(rng.random(n) < some(rng, (0.1, 0.5, 0.95, 1.0)), np.nan, rng.standard_normal(n))
+    return np.where(
+        rng.random(n) < some(rng, (0.1, 0.5, 0.95, 1.0)), np.nan, rng.standard_normal(n)
+    )
 
 
 def _infinite(rng, n):
@@ -68,7 +84,9 @@ def _integers(rng, n):
 
 def _mixed(rng, n):
     pool = [1, 2.5, None, "a", np.nan, True, Decimal("1.5"), Fraction(1, 3), b"x", (1, 2), "1.5"]
-    return np.array([some(rng, pool) if rng.random() < 0.9 else [1] for _ in range(n)] + [None], object)[:-1]
+    return np.array(
+        [some(rng, pool) if rng.random() < 0.9 else [1] for _ in range(n)] + [None], object
+    )[:-1]
 
 
 def _decimals(rng, n):
@@ -86,18 +104,24 @@ def _days(rng, n):
 
 
 def _moments(rng, n):
-    return np.array([datetime.date(2020, 1, 1 + int(d)) for d in rng.integers(0, 28, n)] + [None], object)[:-1]
+    return np.array(
+        [datetime.date(2020, 1, 1 + int(d)) for d in rng.integers(0, 28, n)] + [None], object
+    )[:-1]
 
 
 def _nullable(rng, n):
     values = [None if rng.random() < 0.2 else int(rng.integers(0, 4)) for _ in range(n)]
     kind = some(rng, ("Int64", "UInt8", "Float32", "boolean"))
-    return pd.array([None if v is None else v % 2 if kind == "boolean" else v for v in values], dtype=kind)
+    return pd.array(
+        [None if v is None else v % 2 if kind == "boolean" else v for v in values], dtype=kind
+    )
 
 
 def _categories(rng, n):
     codes = rng.integers(-1, 3, n)
-    return pd.Categorical.from_codes(codes, ["low", "fair", "good"], ordered=bool(rng.random() < 0.5))
+    return pd.Categorical.from_codes(
+        codes, ["low", "fair", "good"], ordered=bool(rng.random() < 0.5)
+    )
 
 
 def _odd(rng, n):
@@ -150,8 +174,31 @@ NUMBERS = (*FINITE, "infinite")
 USABLE = (*TAME, "missing", "boolean", "words", "days", "nullable", "categories", "dates")
 
 NAMES = (
-    "a", "b", "size", "größe", "价格", "x0", "x1", "x0 > 1", "", " ", "a b", 'q"uote', "a\nb", "1",
-    "missing", "x (missing)", "😀", "e\u0301", "é", "constant", "y", "term", "None", "a:b", "a * b",
+    "a",
+    "b",
+    "size",
+    "größe",
+    "价格",
+    "x0",
+    "x1",
+    "x0 > 1",
+    "",
+    " ",
+    "a b",
+    'q"uote',
+    "a\nb",
+    "1",
+    "missing",
+    "x (missing)",
+    "😀",
+    "e\u0301",
+    "é",
+    "constant",
+    "y",
+    "term",
+    "None",
+    "a:b",
+    "a * b",
 )
 
 
@@ -205,7 +252,7 @@ def _frame(rng, columns, n, tame):
     names = [f"ü{m}" for m in range(len(columns))] if tame else _names(rng, len(columns))
     frame = pd.concat(
         [pd.Series(column, index=range(n)) if n else pd.Series(column) for column in columns]
-        or [pd.Series(dtype=float)] ,
+        or [pd.Series(dtype=float)],
         axis=1,
     ).iloc[:, : len(columns)]
     frame.columns = pd.Index(names, dtype=object, tupleize_cols=False)
@@ -227,7 +274,7 @@ def _frame(rng, columns, n, tame):
 def container(rng, values, kinds):
     """Return numbers in a container of one of some kinds, and the kind."""
     kind = some(rng, kinds)
-    n, p = values.shape
+    p = values.shape[1]
     if kind == "frame":
         return pd.DataFrame(values, columns=pd.Index(_names(rng, p), dtype=object)), kind
     if kind in ("polars", "arrow"):
@@ -253,7 +300,9 @@ def container(rng, values, kinds):
         "ragged": lambda: [row[: 1 + i % 2] for i, row in enumerate(values.tolist())],
         "none": lambda: None,
         "scalar": lambda: 3.0,
-        "sparse frame": lambda: pd.DataFrame(_gappy(rng, values)).astype(pd.SparseDtype(float, 0.0)),
+        "sparse frame": lambda: pd.DataFrame(_gappy(rng, values)).astype(
+            pd.SparseDtype(float, 0.0)
+        ),
         "csr": lambda: sp.csr_array(_gappy(rng, values)),
         "csc": lambda: sp.csc_matrix(_gappy(rng, values)),
         "coo": lambda: sp.coo_array(_gappy(rng, values)),
@@ -263,12 +312,36 @@ def container(rng, values, kinds):
 
 
 GOOD = (
-    *("array",) * 3, *("frame",) * 2, "Fortran", "read-only", "strided", "reversed", "list", "objects",
-    "polars", "arrow", "csr", "csc",
+    *("array",) * 3,
+    *("frame",) * 2,
+    "Fortran",
+    "read-only",
+    "strided",
+    "reversed",
+    "list",
+    "objects",
+    "polars",
+    "arrow",
+    "csr",
+    "csc",
 )
 CONTAINERS = (
-    *GOOD, *GOOD, "float32", "matrix", "masked", "text", "complex", "vector", "cube", "series", "dict",
-    "ragged", "none", "scalar", "sparse frame", "coo",
+    *GOOD,
+    *GOOD,
+    "float32",
+    "matrix",
+    "masked",
+    "text",
+    "complex",
+    "vector",
+    "cube",
+    "series",
+    "dict",
+    "ragged",
+    "none",
+    "scalar",
+    "sparse frame",
+    "coo",
 )
 
 

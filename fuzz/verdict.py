@@ -21,7 +21,7 @@ import numpy as np
 from hikernel import HKLClassifier, HKLRegressor, HKLRegressorCV
 from hikernel.graphs import KernelGraph, PrecomputedGrid
 
-__all__ = ["Fault", "Outcome", "attempt", "check_certificate", "check_clear", "check_words", "require"]
+__all__ = ["FuzzError", "Outcome", "attempt", "check_certificate", "check_clear", "check_words", "require"]
 
 CLEAR = (ValueError, TypeError, MemoryError, OSError, ImportError)
 """Types of errors that users expect; MemoryError is one that was foreseen, with a message."""
@@ -51,7 +51,7 @@ _KNOWN = re.compile(
 """Words for what a user gives."""
 
 
-class Fault(AssertionError):
+class FuzzError(AssertionError):
     """A case that ended in neither a sound result nor a clear sentence."""
 
 
@@ -75,19 +75,19 @@ class Outcome:
 
 
 def require(condition: object, text: str) -> None:
-    """Raise a Fault with a text unless a condition holds."""
+    """Raise a FuzzError with a text unless a condition holds."""
     if not condition:
-        raise Fault(text)
+        raise FuzzError(text)
 
 
 @contextmanager
 def attempt(outcome: Outcome) -> Iterator[None]:
-    """Run a step: a clear error is noted as a refusal, any other error or warning is a Fault."""
+    """Run a step: a clear error is a refusal, any other error or warning a fault."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
             yield
-        except Fault:
+        except FuzzError:
             raise
         except Exception as error:
             if any("The function of node" in note for note in getattr(error, "__notes__", ())):
@@ -96,7 +96,7 @@ def attempt(outcome: Outcome) -> Iterator[None]:
                 check_clear(error)
                 text = str(error)
             else:
-                raise Fault(f"{type(error).__name__}: {error}") from error
+                raise FuzzError(f"{type(error).__name__}: {error}") from error
             outcome.kind, outcome.sentence = "refused", text
     for warning in caught:
         check_warning(warning)
@@ -104,36 +104,36 @@ def attempt(outcome: Outcome) -> Iterator[None]:
 
 
 def check_clear(error: BaseException) -> None:
-    """Raise a Fault unless an error has a clear sentence."""
+    """Raise a FuzzError unless an error has a clear sentence."""
     text = str(error)
     where = f"{type(error).__name__}: {text}"
     if isinstance(error, OSError) and error.errno is not None:
         return  # the words of the system, and the name of the file
     if isinstance(error, (KeyError, IndexError, np.linalg.LinAlgError, UnicodeError)):
-        raise Fault(f"not a type for users: {where}") from error
+        raise FuzzError(f"not a type for users: {where}") from error
     if not _is_raised_on_purpose(error):
-        raise Fault(f"not raised by a check: {where}") from error
+        raise FuzzError(f"not raised by a check: {where}") from error
     try:
         check_words(text)
-    except Fault as fault:
-        raise Fault(f"{type(error).__name__}: {fault}") from error
+    except FuzzError as fault:
+        raise FuzzError(f"{type(error).__name__}: {fault}") from error
 
 
 def check_words(text: str) -> None:
-    """Raise a Fault unless a text is about what the user gave."""
+    """Raise a FuzzError unless a text is about what the user gave."""
     require(not _FOREIGN.search(_without_quotes(text)), f"speaks of computations: {text}")
     clear = 12 <= len(text) <= _LONGEST and _KNOWN.search(text)
     require(clear, f"no clear sentence: {text}")
 
 
 def check_warning(warning: warnings.WarningMessage) -> None:
-    """Raise a Fault unless a warning is for users, with a clear sentence."""
+    """Raise a FuzzError unless a warning is for users, with a clear sentence."""
     text = str(warning.message)
     where = f"{warning.category.__name__}: {text} ({warning.filename}:{warning.lineno})"
     if not issubclass(warning.category, UserWarning):
-        raise Fault(f"unexpected warning: {where}")
+        raise FuzzError(f"unexpected warning: {where}")
     if not _KNOWN.search(text) or _FOREIGN.search(_without_quotes(text)):
-        raise Fault(f"no clear warning: {where}")
+        raise FuzzError(f"no clear warning: {where}")
 
 
 def _without_quotes(text: str) -> str:
@@ -157,7 +157,7 @@ def _is_raised_on_purpose(error: BaseException) -> bool:
 
 
 def check_certificate(certificate) -> None:
-    """Raise a Fault unless a certificate is sound in itself."""
+    """Raise a FuzzError unless a certificate is sound in itself."""
     objective, bound = certificate.objective, certificate.dual_bound
     require(np.isfinite(objective) and objective >= 0.0, f"objective {objective}")
     require(np.isfinite(bound) and bound >= 0.0, f"dual bound {bound}")

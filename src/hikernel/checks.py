@@ -109,7 +109,7 @@ def outside_level() -> int:
 
 def _real(value: object) -> float:
     """Return a real number as a float, infinite if it is too large for one; NaN for all else."""
-    if not isinstance(value, Real) or isinstance(value, bool):
+    if isinstance(value, bool) or not isinstance(value, Real):
         return math.nan
     try:
         return float(value)
@@ -120,7 +120,8 @@ def _real(value: object) -> float:
 def random_generator(random_state: Any) -> np.random.RandomState:
     """Return the random generator of a seed; raise if ``random_state`` is none."""
     try:
-        return check_random_state(random_state)
+        generator: np.random.RandomState = check_random_state(random_state)
+        return generator
     except (ValueError, TypeError):
         raise ValueError(
             "random_state must be None, an integer from 0 to 2**32 - 1, or a "

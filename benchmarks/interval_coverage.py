@@ -22,7 +22,6 @@ its calibration and test rows explains (split), or by more than 0.03 (cross).
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 import warnings
@@ -33,8 +32,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from common import read, run_missing
+from problems import TABLES, default_tables, load_table
 from sklearn.model_selection import train_test_split
-from tables import TABLES, load
 from threadpoolctl import threadpool_limits
 
 from hikernel import HKLClassifier, HKLRegressor
@@ -48,7 +47,7 @@ CROSS_ERROR = 0.03
 
 def one_fit(folder: FilePath, name: str, seed: int, method: str) -> dict[str, Any]:
     """Return coverage and size of one method on one split."""
-    X, y, classes = load(folder, name)
+    X, y, classes = load_table(folder, name)
     if len(X) > MOST_ROWS:
         X, _, y, _ = train_test_split(X, y, train_size=MOST_ROWS, random_state=seed)
     split = partial(train_test_split, random_state=seed)
@@ -131,10 +130,8 @@ def shown(mean: pd.Series, prefix: str) -> str:
 
 def main() -> int:
     """Run what is missing, and print the table."""
-    beside = FilePath(__file__).resolve().parents[2] / "shared" / "tables"
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    default = FilePath(os.environ.get("HIKERNEL_TABLES") or beside)
-    parser.add_argument("--data", type=FilePath, default=default, help="folder of the tables")
+    parser.add_argument("--data", type=FilePath, default=default_tables(), help="the tables")
     parser.add_argument("--datasets", nargs="+", choices=list(TABLES), default=list(TABLES))
     parser.add_argument("--seeds", nargs="+", type=int, default=[17, 18, 19])
     parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
