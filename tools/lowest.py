@@ -1,4 +1,4 @@
-"""Print the lower bounds of pyproject.toml as a constraints file for pip, one ``name==bound`` a line.
+"""Print the lower bounds of pyproject.toml as constraints for pip: ``name==bound``, one a line.
 
 ``make test-lowest`` installs hikernel under these constraints and runs the tests with them.
 """

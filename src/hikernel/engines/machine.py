@@ -16,6 +16,7 @@ from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
 
+from hikernel.engines.interrupts import Interrupt
 from hikernel.errors import MemoryPlanError, OutOfTime
 
 __all__ = [
@@ -25,6 +26,8 @@ __all__ = [
     "check_time",
     "deadline",
     "in_threads",
+    "interrupt",
+    "is_interrupted",
     "is_late",
     "n_threads",
     "one_blas_thread",
@@ -48,18 +51,23 @@ _outer_threads: ContextVar[int | None] = ContextVar("outer_threads", default=Non
 _deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
 """When the time of the user is up, on the monotonic clock; only ``time_limit`` sets it."""
 
+_interrupt: ContextVar[Interrupt | None] = ContextVar("interrupt", default=None)
+"""What notes that the user asked to stop; only ``time_limit`` sets it."""
+
 
 @contextmanager
-def time_limit(end: float) -> Iterator[None]:
-    """Let ``check_time`` raise within the context once the monotonic clock has passed ``end``.
+def time_limit(end: float, stop: Interrupt | None = None) -> Iterator[None]:
+    """Let ``check_time`` raise within the context once the user wants an end.
 
-    Only a time budget that the user has set comes here: without one, no result depends on a clock.
+    That is when the monotonic clock has passed ``end``, or when ``stop`` was asked for. Only a time
+    budget that the user has set comes here: without one, no result depends on a clock.
     """
-    token = _deadline.set(end)
+    tokens = _deadline.set(end), _interrupt.set(stop)
     try:
         yield
     finally:
-        _deadline.reset(token)
+        _deadline.reset(tokens[0])
+        _interrupt.reset(tokens[1])
 
 
 def deadline() -> float:
@@ -67,14 +75,27 @@ def deadline() -> float:
     return _deadline.get()
 
 
+def interrupt() -> Interrupt | None:
+    """Return what notes Ctrl-C here; None if that raises an exception as ever."""
+    return _interrupt.get()
+
+
+def is_interrupted() -> bool:
+    """Return whether the user asked to stop, and to keep what there is."""
+    stop = _interrupt.get()
+    return stop is not None and stop.asked
+
+
 def is_late() -> bool:
-    """Return whether the time of the user is up."""
+    """Return whether the time of the user is up, or the user asked to stop."""
+    if is_interrupted():
+        return True
     end = _deadline.get()
     return end < math.inf and time.monotonic() > end
 
 
 def check_time() -> None:
-    """Raise :class:`OutOfTime` if the time of the user is up; call it where work can stop."""
+    """Raise :class:`OutOfTime` if the user wants an end; call it where work can stop."""
     if is_late():
         raise OutOfTime
 
