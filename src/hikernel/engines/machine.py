@@ -1,9 +1,11 @@
-"""Memory, checked before it is allocated; threads and time, which follow the user's limits."""
+"""Memory, checked before it is allocated; threads, time and Ctrl-C, which follow the user."""
 
 from __future__ import annotations
 
 import math
 import os
+import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,15 +14,16 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import FrameType
 from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-from hikernel.engines.interrupts import Interrupt
 from hikernel.errors import MemoryPlanError, OutOfTime
 
 __all__ = [
     "TILE_NUMBERS",
+    "Interrupt",
     "MemoryPlan",
     "available_bytes",
     "check_time",
@@ -29,6 +32,7 @@ __all__ = [
     "interrupt",
     "is_interrupted",
     "is_late",
+    "listening",
     "n_threads",
     "one_blas_thread",
     "require_memory",
@@ -46,6 +50,56 @@ Result = TypeVar("Result")
 
 _outer_threads: ContextVar[int | None] = ContextVar("outer_threads", default=None)
 """Number of threads that were allowed before ``one_blas_thread`` was entered."""
+
+
+class Interrupt:
+    """Whether Ctrl-C was pressed, and what it does.
+
+    Attributes
+    ----------
+    asked : bool
+        Whether the user asked to stop.
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._at_once = False
+
+    @contextmanager
+    def at_once(self, when: bool) -> Iterator[None]:
+        """Let Ctrl-C also raise KeyboardInterrupt within the context, if ``when`` is true.
+
+        For work that is done elsewhere: this process cannot look at ``asked`` while it waits.
+        """
+        self._at_once = when
+        try:
+            yield
+        finally:
+            self._at_once = False
+
+    def _heard(self, number: int, frame: FrameType | None) -> None:
+        again, self.asked = self.asked, True
+        if again or self._at_once:
+            raise KeyboardInterrupt
+
+
+@contextmanager
+def listening(when: bool) -> Iterator[Interrupt | None]:
+    """Note the first Ctrl-C within the context, if ``when`` is true; the second one raises.
+
+    Only the main thread hears signals. A program that deals with Ctrl-C in its own way, or ignores
+    it, goes on doing so. In both cases, as without ``when``, the context gives None.
+    """
+    main = threading.current_thread() is threading.main_thread()
+    if not when or not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield None
+        return
+    interrupt = Interrupt()
+    signal.signal(signal.SIGINT, interrupt._heard)
+    try:
+        yield interrupt
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 _deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)

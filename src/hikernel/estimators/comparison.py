@@ -13,8 +13,7 @@ import numpy as np
 from sklearn.utils.validation import check_random_state
 
 from hikernel.checks import check_choice, outside_level
-from hikernel.engines.interrupts import Interrupt
-from hikernel.engines.machine import is_late
+from hikernel.engines.machine import Interrupt, is_late
 from hikernel.errors import MemoryPlanError, OutOfTime
 from hikernel.estimators.estimator import HKLEstimator, check_refit_name
 from hikernel.estimators.fold_scores import make_score

@@ -29,8 +29,7 @@ from hikernel.checks import (
     outside_level,
 )
 from hikernel.columns import ColumnGrid
-from hikernel.engines.interrupts import Interrupt, listening
-from hikernel.engines.machine import time_limit
+from hikernel.engines.machine import Interrupt, listening, time_limit
 from hikernel.engines.protocol import FloatArray
 from hikernel.errors import CertificateWarning, ConvergenceWarning
 from hikernel.estimators.attributions import Attributions

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from hikernel.checks import check_number, outside_level
-from hikernel.engines.interrupts import Interrupt
+from hikernel.engines.machine import Interrupt
 from hikernel.errors import OutOfTime
 from hikernel.estimators.estimator import HKLEstimator, check_refit_name
 from hikernel.estimators.solved_path import Path

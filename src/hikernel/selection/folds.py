@@ -19,8 +19,7 @@ import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 from numpy.typing import NDArray
 
-from hikernel.engines.interrupts import Interrupt
-from hikernel.engines.machine import check_time, deadline, interrupt, is_late, time_limit
+from hikernel.engines.machine import Interrupt, check_time, deadline, interrupt, is_late, time_limit
 from hikernel.errors import OutOfTime
 from hikernel.search import SearchSettings
 from hikernel.selection.lambda_path import (
