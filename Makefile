@@ -4,13 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test test-fast coverage lint format docs bench bench-peers reproduce clean
+.PHONY: help demo test test-fast coverage lint format docs fuzz bench bench-peers reproduce clean
 
 help:
 	@echo "make demo    fit a model on data with a known truth, and write a page on it"
 	@echo "make test    all tests"
 	@echo "make test-fast  the inner loop: no test marked slow, no examples in docstrings"
 	@echo "make coverage   all tests, and the lines and branches that none of them reaches"
+	@echo "make fuzz    generated bad input for the estimators (CASES=2000 SEED=0)"
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff reformat the code"
 	@echo "make docs    the documentation as pages, docs/_build/html/index.html; runs the gallery"
@@ -51,6 +52,12 @@ coverage: $(VENV)/.test
 # documents and recipes. Examples in docstrings are left out, too.
 test-fast: $(VENV)/.test
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist worksteal -m "not slow" tests
+
+# Strange tables, targets and parameters: each case ends in a sound model or in one clear sentence.
+CASES ?= 2000
+SEED ?= 0
+fuzz: $(VENV)/.test
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m fuzz estimators=$(CASES) --seed $(SEED)
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .

@@ -294,6 +294,7 @@ COMMANDS = {
     "hikernel": check_hikernel,
     "python": check_python,
     ".venv/bin/python": check_python,
+    ".venv-peers/bin/python": check_python,
     "pre-commit": lambda *_: None,
     "git": lambda *_: None,
     "cd": lambda *_: None,

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import _check_sample_weight, _check_y
+from sklearn.utils.validation import _check_sample_weight, _check_y, check_random_state
 
 __all__ = [
     "check_choice",
@@ -30,8 +30,11 @@ __all__ = [
     "check_weights",
     "name_of",
     "outside_level",
+    "random_generator",
 ]
 
+_LEAST_WEIGHT = 1e-100
+_SMALLEST = float(np.nextafter(0.0, 1.0))
 _PACKAGE = str(Path(__file__).parent / "_")[:-1]
 """The folder of this package, with a separator at its end."""
 
@@ -57,13 +60,13 @@ def check_optional_integer(name: str, value: object, minimum: int, meaning_of_no
 
 def check_positive(name: str, value: object, meaning: str) -> None:
     """Raise unless ``value`` is a positive finite number; ``meaning`` explains the parameter."""
-    if not _is_real(value) or not 0.0 < value < math.inf:  # type: ignore[operator]
+    if not 0.0 < _real(value) < math.inf:
         raise ValueError(f"{name} ({meaning}) must be a positive finite number, got {value!r}.")
 
 
 def check_fraction(name: str, value: object, meaning: str) -> None:
     """Raise unless ``value`` lies strictly between 0 and 1; ``meaning`` explains the parameter."""
-    if not _is_real(value) or not 0.0 < value < 1.0:  # type: ignore[operator]
+    if not 0.0 < _real(value) < 1.0:
         raise ValueError(f"{name} ({meaning}) must lie strictly between 0 and 1, got {value!r}.")
 
 
@@ -80,7 +83,7 @@ def check_number(
 
     ``remedy`` is a sentence that is appended to the error message.
     """
-    if not _is_real(value) or not above < float(value) < below:  # type: ignore[arg-type]
+    if not above < _real(value) < below:
         limits = f"above {above:g}" + (f" and below {below:g}" if below < math.inf else "")
         problem = f"{name} must be a finite number {limits}, got {value!r}."
         raise ValueError(f"{problem} {remedy}".strip())
@@ -104,8 +107,26 @@ def outside_level() -> int:
     return level
 
 
-def _is_real(value: object) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
+def _real(value: object) -> float:
+    """Return a real number as a float, infinite if it is too large for one; NaN for all else."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return math.nan
+    try:
+        return float(value)
+    except OverflowError:  # an integer of hundreds of digits
+        return math.inf
+
+
+def random_generator(random_state: Any) -> np.random.RandomState:
+    """Return the random generator of a seed; raise if ``random_state`` is none."""
+    try:
+        generator: np.random.RandomState = check_random_state(random_state)
+        return generator
+    except (ValueError, TypeError):
+        raise ValueError(
+            "random_state must be None, an integer from 0 to 2**32 - 1, or a "
+            f"numpy.random.RandomState, got {random_state!r}."
+        ) from None
 
 
 def check_target(y: Any, *, labels: bool, remedy: str) -> NDArray[Any]:
@@ -133,19 +154,26 @@ def name_of(y: Any) -> str | None:
 
 
 def check_weights(n_rows: int, sample_weight: Any) -> NDArray[np.float64]:
-    """Check sample weights and scale them to a maximum of one; return them, shape (n_rows,)."""
+    """Check sample weights and scale them to a maximum of one; return them, shape (n_rows,).
+
+    A weight below 1e-100 of the largest is zero: what such a row adds to a loss is no number beside
+    the others, and the square of its weight is none at all.
+    """
     with _text_explained("sample_weight", "weights are numbers, one for each row"):
         weights = np.asarray(
             _check_sample_weight(sample_weight, np.empty((n_rows, 1)), dtype=np.float64)
         )
     if np.any(weights < 0):
         raise ValueError("sample_weight has negative entries; weights must be zero or positive.")
+    weights = weights / max(float(np.max(weights, initial=0.0)), _SMALLEST)
+    weights[weights < _LEAST_WEIGHT] = 0.0
     positive = int(np.count_nonzero(weights))
     if positive < 2:
         raise ValueError(
-            f"Only {positive} row(s) have a positive sample_weight; at least 2 are needed."
+            f"Only {positive} row(s) have a positive sample_weight, not counting weights below "
+            f"{_LEAST_WEIGHT:g} of the largest; at least 2 are needed."
         )
-    return np.asarray(weights / np.max(weights))
+    return np.asarray(weights)
 
 
 @contextmanager
@@ -156,6 +184,10 @@ def _text_explained(name: str, advice: str) -> Iterator[None]:
     except ValueError as error:
         if "could not convert string" in str(error):
             raise ValueError(f"{name} holds text ({error}), but {advice}.") from error
+        if "setting an array element" in str(error):
+            raise ValueError(
+                f"{name} must have one entry per row, and some of its entries are sequences."
+            ) from error
         raise
 
 

@@ -191,6 +191,8 @@ def indefinite(x, z):
         (lambda x, z: "no numbers", "failed on points"),
         (lambda x: x, "failed on points"),
         (lambda x, z: np.zeros((len(x), len(z))), "zero on all training points"),
+        (lambda x, z: 5e-324 * np.equal.outer(x, z), "multiply it by a constant"),
+        (lambda x, z: 1e-310 * oracles.gaussian(x, z, 1.0), "multiply it by a constant"),
     ],
 )
 def test_a_callable_that_is_no_kernel_is_refused(kernel, message, rng):

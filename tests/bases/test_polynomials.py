@@ -60,7 +60,7 @@ def test_levels_are_orthonormal_under_the_training_distribution(basis, column, w
 
 
 @pytest.mark.parametrize(
-    ("column", "degree", "loss"), [("one far value", 4, 0.1), ("lognormal", 8, 1e-7)]
+    ("column", "degree", "loss"), [("one far value", 4, 1e-2), ("lognormal", 8, 1e-7)]
 )
 def test_reorthogonalisation_is_needed_under_a_heavy_tail(column, degree, loss):
     x = COLUMNS[column](np.random.default_rng(3))
@@ -110,7 +110,9 @@ def test_hermite_levels_sum_to_mehlers_kernel():
     z = oracles.standardise(x, np.ones(40), x)
     exponent = 2 * a * np.outer(z, z) - a**2 * (z[:, None] ** 2 + z[None, :] ** 2)
     expected = np.exp(exponent / (1 - a**2)) / np.sqrt(1 - a**2)
-    np.testing.assert_allclose(levels @ levels.T, expected, rtol=1e-10)
+    # The terms of the sum cancel: its rounding error is in units of their size, not of the sum's.
+    sizes = np.abs(levels) @ np.abs(levels).T
+    assert np.max(np.abs(levels @ levels.T - expected) / sizes) < 1e-12
 
 
 @pytest.mark.parametrize("basis", [Polynomial(5), Hermite(5)])

@@ -41,6 +41,40 @@ def test_a_limit_is_lifted_after_an_error():
         assert blas_threads() == machine.n_threads() == 2
 
 
+@pytest.mark.usefixtures("two_blas_threads")
+def test_limits_of_several_threads_leave_nothing_behind():
+    first, second, left = (threading.Event() for _ in range(3))
+    inside = []
+
+    def enters_first():
+        with machine.one_blas_thread():
+            first.set()
+            assert second.wait(10)
+        left.set()
+
+    def leaves_last():
+        assert first.wait(10)
+        with machine.one_blas_thread():
+            second.set()
+            assert left.wait(10)
+            inside.append(blas_threads())
+
+    threads = [threading.Thread(target=run) for run in (enters_first, leaves_last)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert inside == [1]
+    assert blas_threads() == 2
+
+
+def test_a_limit_never_raises_the_number_of_threads():
+    with threadpool_limits(1, user_api="blas"), machine.blas_limit(2):
+        assert blas_threads() == 1
+    with threadpool_limits(2, user_api="blas"), machine.blas_limit(2):
+        assert [machine.share_of_threads(n) for n in (1, 2, 3)] == [2, 1, 1]
+
+
 @pytest.mark.parametrize("allowed", [1, 2, 3])
 def test_results_come_in_order_from_as_many_threads_as_allowed(monkeypatch, allowed):
     monkeypatch.setattr(machine, "n_threads", lambda: allowed)

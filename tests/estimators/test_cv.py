@@ -101,11 +101,9 @@ def test_results_and_choice_agree(refit):
     best = int(np.flatnonzero(results["rank_test_score"] == 1)[0])
     assert results["alpha"][best] == model.alpha_
     assert results["refit"][best] == str(model.refit_)
-    assert (
-        model.best_score_
-        == results["mean_test_score"][best]
-        == np.nanmax(results["mean_test_score"])
-    )
+    assert model.best_score_ == results["mean_test_score"][best]
+    # Scores that differ by rounding only are ties.
+    assert model.best_score_ == pytest.approx(np.nanmax(results["mean_test_score"]), rel=1e-9)
     assert model.refit_ in tried
     assert model.alpha_ in model.path_.alphas
     assert model.score(X, y) > 0.9
@@ -341,12 +339,17 @@ def test_processes_and_threads_change_nothing():
     X, y = data(120)
     alone = HKLRegressorCV(**QUICK).fit(X, y)
     both = HKLRegressorCV(scoring="r2", n_jobs=2, **QUICK).fit(X, y)
-    np.testing.assert_array_equal(alone.predict(X), both.predict(X))
+    assert both.nodes_ == alone.nodes_
+    # Not equal to the last bit: sums of some BLAS kernels depend on where arrays lie in memory.
+    np.testing.assert_allclose(alone.predict(X), both.predict(X), rtol=0, atol=1e-9)
     with joblib.parallel_config(backend="threading", n_jobs=2):
         threads = HKLRegressorCV(**QUICK).fit(X, y)
     for name, column in alone.cv_results_.items():
-        np.testing.assert_array_equal(column, threads.cv_results_[name])
-    np.testing.assert_array_equal(alone.predict(X), threads.predict(X))
+        if name == "refit":
+            np.testing.assert_array_equal(column, threads.cv_results_[name])
+        else:
+            np.testing.assert_allclose(column, threads.cv_results_[name], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(alone.predict(X), threads.predict(X), rtol=0, atol=1e-9)
 
 
 # Its schedulers and workers leave sockets and loops to the garbage collector.

@@ -10,8 +10,18 @@ import zipfile
 
 import numpy as np
 import pytest
-from persistence.files import bytes_of, classifier, members_of, regressor, sealed, zipped
+from persistence.files import (
+    bytes_of,
+    classifier,
+    data,
+    members_of,
+    quick,
+    regressor,
+    sealed,
+    zipped,
+)
 
+from hikernel import HKLRegressor
 from hikernel.errors import ModelFileError
 from hikernel.estimators.saving import load
 from hikernel.persistence.container import FORMAT_VERSION
@@ -345,12 +355,34 @@ def test_bases_that_take_all_memory(refused):
     found = members_of(bytes_of(regressor("hermite")))
     where = ["bases", 0, "degree"]
     refused(changed(found, where, 10**15), "degree in the basis of column 0 is out of range")
-    refused(changed(found, where, 10**5), "other levels than the graph")
+    refused(changed(found, where, 10**5), "more levels than the graph")
+    refused(changed(found, where, 10), "other levels than the graph")
     found = members_of(bytes_of(regressor("anova")))
     refused(changed(found, ["bases", 0, "low_rank", "kernel"], "gaussian"), "wrong type")
     node, key = part(found, "bases", 0, "low_rank", "kernel")
     node[key] = {"object": ["GaussianKernel", {"b": -1e300}]}
     refused(sealed(found), "column 0 cannot be evaluated")
+
+
+def test_degrees_of_a_refit_that_take_all_time(refused):
+    model = quick(HKLRegressor(0.01, basis="polynomial", refit="variables", degree=2), *data())
+    found = members_of(bytes_of(model))
+    begin = time.perf_counter()
+    refused(changed(found, ["bases", 0, "degree"], 10**5), "more levels than the graph")
+    assert time.perf_counter() - begin < 1.0
+
+
+def test_json_of_millions_of_tiny_values(refused, members):
+    for value in (b"[]", b'{"":0}'):
+        text = b"[" + b",".join([value] * 2**22) + b"]"
+        tiny = sealed({**members, "state.json": text})
+        tracemalloc.start()
+        try:
+            refused(tiny, "JSON holds more than")
+            assert tracemalloc.get_traced_memory()[1] < 4 * len(tiny)
+        finally:
+            tracemalloc.stop()
+    refused(sealed({**members, "manifest.json": {"format": "x" * 10**6}}), "too large")
 
 
 def test_classes_that_do_not_fit(refused):

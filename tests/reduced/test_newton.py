@@ -109,6 +109,20 @@ def test_running_out_of_steps_is_a_status_with_a_valid_bound():
     assert short.dual_bound <= best.objective <= short.objective
 
 
+def test_rounding_does_not_stop_a_solve_far_above_it():
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        features = rng.standard_normal((20, rng.integers(2, 5)))
+        features /= np.linalg.norm(features, axis=0)
+        y = features[:, 0] + 0.2 * rng.standard_normal(20)
+        form, hull = chain_problem(features.T @ (y / np.linalg.norm(y)), features.T @ features)
+        near = solve_reduced(form, hull, 0.02, tol=1e-6).eta
+        for start in (None, near):
+            solution = solve_reduced(form, hull, 0.02, tol=1e-11, warm_eta=start)
+            assert solution.status is Status.CONVERGED
+            assert solution.gap <= 1e-11 * solution.objective
+
+
 def test_a_singular_system_is_a_status_not_a_traceback():
     form, hull = chain_problem([1e9, 1e9], gram=np.full((2, 2), 1e18))
     solution = solve_reduced(form, hull, 1e-30, tol=1e-6, warm_eta=np.array([1.0, 0.0]))

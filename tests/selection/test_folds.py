@@ -25,6 +25,7 @@ from hikernel.selection import (
     lambda_grid,
     refit,
 )
+from hikernel.selection.scores import Choice
 
 SETTINGS = SearchSettings(certify="none")
 ALPHAS = [1.0, 0.1, 0.01, 0.001]
@@ -67,6 +68,17 @@ def table_of(scores, refits=(None,), alphas=None, terms=None, effects=None):
         end=PathEnd.ALL_SOLVED,
         work=1.0,
     )
+
+
+@pytest.mark.parametrize("rule", ["best", "sparse"])
+def test_scores_that_differ_by_rounding_are_ties(rule):
+    # The best by one unit in the last place is the last, and the first is as good.
+    scores = np.array([[-0.3, -0.2, -0.2, np.nextafter(-0.2, 0.0)]])[:, :, None] * np.ones(3)
+    table = table_of(scores)
+    assert getattr(table, rule)() == Choice(1, None)
+    np.testing.assert_array_equal(table.results()["rank_test_score"], [4, 1, 1, 1])
+    worse = table_of(scores - 1e-6 * np.array([0.0, 1.0, 0.0, 0.0])[:, None])  # no tie
+    assert getattr(worse, rule)() == Choice(2, None)
 
 
 def effects_by_hand(fitted):

@@ -14,7 +14,7 @@ from hikernel.engines.machine import time_limit
 from hikernel.losses import LogLoss, SquaredError
 from hikernel.search import SearchSettings, StopReason
 from hikernel.selection import PathEnd, TrainingProblem, compute_path, constant_model, lambda_grid
-from hikernel.selection.lambda_path import PathSolver, estimated_error, has_turned
+from hikernel.selection.lambda_path import LambdaPath, PathSolver, estimated_error, has_turned
 
 SETTINGS = SearchSettings(certify="none")
 
@@ -61,6 +61,18 @@ FLAT_AT = 12
 )
 def test_an_error_that_has_turned_by_hand(errors, turned):
     assert has_turned(errors) is turned
+
+
+def test_of_equal_errors_the_one_at_the_largest_lambda_is_the_least():
+    points = compute_path(make(), [1.0, 0.1, 0.01], SETTINGS).points
+    for errors, least in [
+        ([2.0, 1.0, 1.0 - 1e-15], 1),
+        ([2.0, 1.0, 1.0 - 1e-6], 2),
+        ([np.inf, np.inf, np.inf], 0),
+        ([2.0, -1.0, -1.0 - 1e-15], 1),
+    ]:
+        chosen = [replace(point, error=e) for point, e in zip(points, errors, strict=True)]
+        assert LambdaPath(chosen, PathEnd.ALL_SOLVED).least_error() == least
 
 
 def test_generalised_cross_validation_by_hand():

@@ -98,14 +98,14 @@ class KernelPCA(Basis):
         start = None if self.first_pivot is None else column.index_of_row(self.first_pivot)
         # The factor and the truncation of directions may each neglect half of the tolerance.
         low_rank = pivoted_cholesky(kernel, z, w, 0.5 * self.tol, self.max_rank, start)
-        if low_rank.rank == 0:
-            raise ValueError(
-                "The kernel is zero on all training points, so that it has no directions; "
-                "choose another kernel."
-            )
         phi = low_rank.transform(z)
         moment = (phi.T * w) @ phi
         rotation, _ = leading_directions(moment, 0.5 * self.tol)
+        if rotation.shape[1] == 0:
+            raise ValueError(
+                "The kernel is zero on all training points, or so small that its squares are, so "
+                "that it has no directions; choose another kernel, or multiply it by a constant."
+            )
         n_single = int(self.degree) - self.constant_level
         return FittedKernelPCA(scaler, self.constant_level, low_rank, rotation, n_single)
 

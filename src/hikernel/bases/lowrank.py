@@ -140,6 +140,7 @@ def pivoted_cholesky(
     _check_positive(residual, scale)
     if scale == 0.0:
         _check_zero(kernel, points)
+    if total < np.finfo(np.float64).tiny:  # products of subnormal numbers are not accurate
         return LowRankMap(kernel, np.empty(0), np.empty((0, 0)), 0.0)
 
     limit = min(points.size, DEFAULT_MAX_RANK if max_rank is None else max_rank)

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hikernel.bases.basis import Basis, FittedBasis
+from hikernel.bases.basis import Basis, FittedBasis, FittedConstant
 from hikernel.bases.column import Column, Standardizer
 from hikernel.bases.orthonormal import OrthonormalPolynomial
 from hikernel.checks import check_integer, check_positive
@@ -56,11 +56,13 @@ class RankPolynomial(Basis):
         check_integer("degree", self.degree, 1)
         check_positive("bound", self.bound, "the largest magnitude of a level")
 
-    def _fit(self, column: Column, scaler: Standardizer) -> FittedRankPolynomial:
+    def _fit(self, column: Column, scaler: Standardizer) -> FittedBasis:
         ranks = np.cumsum(column.weights) - 0.5 * column.weights
         scaler_of_ranks = Standardizer.fit(ranks, column.weights)
         inner = Column(scaler_of_ranks.transform(ranks), column.weights, column.position)
         polynomial = OrthonormalPolynomial(self.degree)._fit(inner, scaler_of_ranks)
+        if polynomial.max_level == 0:  # all weight is on one value, up to rounding
+            return FittedConstant(scaler, constant_level=True)
         levels = np.hstack(polynomial.transform(ranks)[1:])
         levels *= np.minimum(1.0, self.bound / np.max(np.abs(levels), axis=0))
         size = len(ranks)

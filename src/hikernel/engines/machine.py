@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
@@ -22,6 +23,7 @@ __all__ = [
     "TILE_NUMBERS",
     "MemoryPlan",
     "available_bytes",
+    "blas_limit",
     "check_time",
     "deadline",
     "in_threads",
@@ -29,6 +31,7 @@ __all__ = [
     "n_threads",
     "one_blas_thread",
     "require_memory",
+    "share_of_threads",
     "time_limit",
 ]
 
@@ -44,6 +47,12 @@ Result = TypeVar("Result")
 _outer_threads: ContextVar[int | None] = ContextVar("outer_threads", default=None)
 """Number of threads that were allowed before ``one_blas_thread`` was entered."""
 
+
+_limits_lock = threading.Lock()
+_limits: list[int] = []
+"""The limits of ``blas_limit`` that hold now, of all Python threads."""
+_unlimited: list[int] = []
+"""Number of threads of each BLAS library before the first of these limits."""
 
 _deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
 """When the time of the user is up, on the monotonic clock; only ``time_limit`` sets it."""
@@ -168,10 +177,44 @@ def one_blas_thread(when: bool = True) -> Iterator[None]:
         return
     token = _outer_threads.set(n_threads())
     try:
-        with _controller().limit(limits=1, user_api="blas"):
+        with blas_limit(1):
             yield
     finally:
         _outer_threads.reset(token)
+
+
+@contextmanager
+def blas_limit(most: int) -> Iterator[None]:
+    """Limit BLAS to at most ``most`` threads within the context.
+
+    OpenBLAS has one number of threads for the whole process. If every Python thread saved it and
+    set it back by itself, one could save the limit of another and leave it behind for good. So the
+    number is the least of all limits that hold, and the last to leave restores what was before.
+    """
+    with _limits_lock:
+        if not _limits:
+            _unlimited[:] = [library.num_threads for library in _blas_libraries()]
+        _limits.append(most)
+        _apply_limits()
+    try:
+        yield
+    finally:
+        with _limits_lock:
+            _limits.remove(most)
+            _apply_limits()
+
+
+def _apply_limits() -> None:
+    """Set the threads of every library to the least limit, or to what was before all limits."""
+    for library, before in zip(_blas_libraries(), _unlimited, strict=True):
+        threads = min([before, *_limits])
+        if library.num_threads == threads:
+            continue
+        library.set_num_threads(threads)
+        # Newer versions of threadpoolctl let only the Python thread that was first set the number.
+        # Here the lock sees to that; another thread must be able to restore it.
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread()
 
 
 def n_threads() -> int:
@@ -183,8 +226,12 @@ def n_threads() -> int:
     outer = _outer_threads.get()
     if outer is not None:
         return outer
-    pools = [pool["num_threads"] for pool in _controller().info() if pool["user_api"] == "blas"]
-    return max(pools, default=1)
+    return max((library.num_threads for library in _blas_libraries()), default=1)
+
+
+def share_of_threads(n_jobs: int) -> int:
+    """Return how many threads each of ``n_jobs`` jobs of this process may use."""
+    return max(1, n_threads() // max(1, n_jobs))
 
 
 def in_threads(
@@ -218,8 +265,9 @@ def in_threads(
 
 
 @cache
-def _controller() -> ThreadpoolController:
-    """Return the loaded thread pools; cached, because finding them takes milliseconds."""
+def _blas_libraries() -> list[Any]:
+    """Return the BLAS libraries in use; cached, because finding them takes milliseconds."""
     import scipy.linalg  # noqa: F401  # its BLAS must be loaded to be found
 
-    return ThreadpoolController()
+    found = ThreadpoolController().lib_controllers
+    return [library for library in found if library.user_api == "blas"]

@@ -10,9 +10,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.utils.validation import check_random_state
 
-from hikernel.checks import check_choice, outside_level
+from hikernel.checks import check_choice, outside_level, random_generator
 from hikernel.engines.machine import is_late
 from hikernel.errors import MemoryPlanError, OutOfTime
 from hikernel.estimators.estimator import HKLEstimator, check_refit_name
@@ -203,7 +202,7 @@ class CrossValidatedEstimator(HKLEstimator):
         return richer, replace(found, work=results.work + found.work), path
 
     def _seed(self) -> int:
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+        return int(random_generator(self.random_state).randint(2**31 - 1))
 
 
 class Comparison:

@@ -14,9 +14,9 @@ from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
-from sklearn.utils.validation import check_random_state
 
 from hikernel.bases.branches import FittedBranches
+from hikernel.checks import random_generator
 from hikernel.columns.choices import AUTO, WITH_STEPS
 from hikernel.engines.protocol import FloatArray
 from hikernel.estimators.training_data import TrainingData
@@ -100,7 +100,7 @@ def _folds(cv: Any, X: Any, y: NDArray[Any], estimator: Any) -> list[Fold]:
     """Return the folds as pairs of row numbers; raise unless they test every row once."""
     labels = is_classifier(estimator)
     if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
-        seed = int(check_random_state(estimator.random_state).randint(2**31 - 1))
+        seed = int(random_generator(estimator.random_state).randint(2**31 - 1))
         cv = (StratifiedKFold if labels else KFold)(int(cv), shuffle=True, random_state=seed)
     splitter = check_cv(cv, y, classifier=labels)
     folds = [(np.asarray(train), np.asarray(test)) for train, test in splitter.split(X, y)]

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
-    check_random_state,
 )
 
 from hikernel.checks import (
@@ -27,6 +26,7 @@ from hikernel.checks import (
     check_weights,
     name_of,
     outside_level,
+    random_generator,
 )
 from hikernel.columns import ColumnGrid
 from hikernel.engines.machine import time_limit
@@ -147,7 +147,7 @@ class HKLEstimator(Attributions, ModelParameters, BaseEstimator):
             tol=self.tol,
             max_kernels=self.max_kernels,
             certify=self.certify,  # type: ignore[arg-type]
-            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
+            seed=int(random_generator(self.random_state).randint(2**31 - 1)),
         )
 
     @contextmanager

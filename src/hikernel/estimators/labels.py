@@ -121,7 +121,13 @@ def weigh_classes(weights: FloatArray, y: NDArray[Any], class_weight: object) ->
             f"class_weight must give every class a positive weight, got {class_weight!r}; leave "
             "the rows of a class out instead."
         )
-    return np.asarray(weights * factors)
+    if not np.all(np.isfinite(factors)) or np.min(factors) < 1e-100 * np.max(factors):
+        raise ValueError(
+            "class_weight must be finite, and no class may have less than 1e-100 of the weight of "
+            f"another, got {class_weight!r}; leave the rows of a class out instead."
+        )
+    # A power of two changes no digit, and keeps sums of weights finite.
+    return np.asarray(weights * (factors / 2.0 ** (np.frexp(np.max(factors))[1] - 1)))
 
 
 def log_probabilities(f: FloatArray) -> FloatArray:

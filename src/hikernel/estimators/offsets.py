@@ -20,6 +20,9 @@ from hikernel.selection import FitRecord
 
 __all__ = ["RowOffset", "read_offset", "without_offset"]
 
+_LARGEST = 700
+"""Of offsets that are on a logarithmic scale or on that of margins; exp(710) overflows."""
+
 
 @dataclass(frozen=True)
 class RowOffset:
@@ -70,7 +73,8 @@ def read_offset(offset: Any, exposure: Any, loss: Loss, shape: tuple[int, ...]) 
     ------
     ValueError
         If there is not one finite number per row and output, if an exposure is not positive, if
-        the loss has no logarithmic link and there is an exposure, or if it is a joint one.
+        the loss has no logarithmic link and there is an exposure, if an offset is too large for
+        the loss, or if that is a joint one.
     """
     if offset is None and exposure is None:
         return None
@@ -96,6 +100,12 @@ def read_offset(offset: Any, exposure: Any, loss: Loss, shape: tuple[int, ...]) 
                 "that were not exposed."
             )
         values = values + np.log(counts)
+    if (loss.link == "log" or loss.for_labels) and np.any(np.abs(values) > _LARGEST):
+        largest = values.flat[int(np.argmax(np.abs(values)))]
+        raise ValueError(
+            f"offset must be from -{_LARGEST} to {_LARGEST} with the loss {loss.name!r}, which has "
+            f"an exponential or a margin of it, but there is {largest:g}."
+        )
     return RowOffset(
         values,
         None if offset is None else name_of(offset) or "offset",

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import r2_score
 
-from hikernel.checks import check_flag
+from hikernel.checks import check_flag, check_target
 from hikernel.engines.protocol import FloatArray
 from hikernel.estimators.one_alpha import OneAlphaEstimator
 from hikernel.estimators.parameters import documented
@@ -180,7 +180,11 @@ class NumberPredictions(RegressorMixin, Uncertainty):
         float
         """
         predicted = self.predict(X, offset=offset, exposure=exposure)
-        return float(r2_score(y, predicted, sample_weight=sample_weight))
+        y = check_target(y, labels=False, remedy="use HKLClassifier")
+        # In units of a power of two, which changes no digit and lets no square overflow.
+        largest = max(np.max(np.abs(y), initial=0.0), np.max(np.abs(predicted)))
+        unit = 2.0 ** (np.frexp(largest)[1] - 1)
+        return float(r2_score(y / unit, predicted / unit, sample_weight=sample_weight))
 
     def _check_parameters(self) -> Any:
         make_loss(self.loss, REGRESSION)

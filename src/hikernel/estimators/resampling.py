@@ -13,9 +13,14 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
-from sklearn.utils.validation import check_random_state
 
-from hikernel.checks import check_fraction, check_integer, check_weights, outside_level
+from hikernel.checks import (
+    check_fraction,
+    check_integer,
+    check_weights,
+    outside_level,
+    random_generator,
+)
 from hikernel.engines.protocol import FloatArray
 from hikernel.estimators.estimator import HKLEstimator
 
@@ -223,7 +228,7 @@ def bootstrap(
     data = clone(plain)._read_data(X, y, sample_weight, **known)
     weights = check_weights(len(data.y), sample_weight)  # without class weights
     labels = data.y if is_classifier(estimator) else None
-    rng = check_random_state(random_state)
+    rng = random_generator(random_state)
     draws = [_counts(labels, weights, rng) * weights for _ in range(n_bootstraps)]
     fits = Parallel(n_jobs=n_jobs)(delayed(_fit)(plain, X, y, drawn, known) for drawn in draws)
     said = [words for _, words in fits if words]

@@ -11,9 +11,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
-from sklearn.utils.validation import check_random_state
 
-from hikernel.checks import check_integer, check_number, check_weights
+from hikernel.checks import check_integer, check_number, check_weights, random_generator
 from hikernel.engines.protocol import FloatArray, Node
 from hikernel.estimators.comparison import CrossValidatedEstimator
 from hikernel.estimators.estimator import HKLEstimator
@@ -221,7 +220,7 @@ def _pairs(
             f"fraction={fraction!r} of the {min(len(part) for part in parts)} {what} is too few "
             "to fit; use more rows, or a larger fraction."
         )
-    rng = check_random_state(random_state)
+    rng = random_generator(random_state)
     draws: list[Rows] = []
     for _ in range(n_subsamples // 2):
         orders = [rng.permutation(part) for part in parts]

@@ -22,6 +22,8 @@ _EXACT_ROWS = 1500
 _LANCZOS_STEPS = 30
 _TILE = 256
 """Rows (and columns) of a Gram matrix that are processed at a time."""
+_LARGEST = 1e150
+"""Of entries of a Gram matrix, so that their squares are numbers."""
 
 
 def as_kernels(
@@ -95,6 +97,11 @@ def _as_kernel(name: str, gram: NDArray[Any], dtype: np.dtype[Any] | None) -> De
     size = max(float(np.max(gram, initial=0.0)), -float(np.min(gram, initial=0.0)))
     if not np.isfinite(size):
         raise ValueError(f"The Gram matrix of {name} has entries that are not finite.")
+    if size > _LARGEST:
+        raise ValueError(
+            f"The Gram matrix of {name} has entries of {size:.3g}, whose squares overflow; divide "
+            "it by a constant."
+        )
     tol = 1e-5 if gram.dtype == np.float32 else 1e-8
     skew, i, k = _largest_skew(gram)
     if skew > tol * size:
@@ -207,4 +214,9 @@ def check_block(node: Vertex, block: Any, n: int | None) -> FloatArray:
         )
     if not np.all(np.isfinite(found)):
         raise ValueError(f"The features of {node!r} have entries that are not finite.")
+    if found.size and max(np.max(found), -np.min(found)) > np.sqrt(_LARGEST):
+        raise ValueError(
+            f"The features of {node!r} have entries above {np.sqrt(_LARGEST):g}, whose fourth "
+            "powers overflow; divide them by a constant."
+        )
     return found

@@ -298,5 +298,7 @@ def _columns(node: Vertex, listed: list[Any], X: Any) -> NDArray[Any]:
         if hasattr(X, "columns") and set(listed) <= set(X.columns):
             return np.asarray(X[listed])
         return np.asarray(X)[:, listed]
-    except (KeyError, IndexError, TypeError, ValueError) as error:
-        raise ValueError(f"The columns {listed!r} of node {node!r} are not in X: {error}") from None
+    except (KeyError, IndexError, TypeError, ValueError):
+        raise ValueError(
+            f"The columns {listed!r} of node {node!r} are not in X, which has shape {np.shape(X)}."
+        ) from None

@@ -346,7 +346,7 @@ def _listed(levels: Any) -> list[list[Any]]:
 def _names(names: Sequence[str] | None, n: int) -> tuple[str, ...]:
     if names is None:
         return tuple(f"x{m}" for m in range(n))
-    found = tuple(names)
+    found = tuple(names) if isinstance(names, Iterable) else (None,)
     if isinstance(names, str) or not all(isinstance(name, str) for name in found):
         raise ValueError(f"names must be a list of strings, got {names!r}.")
     if len(found) != n or len(set(found)) != n:

@@ -158,6 +158,8 @@ def _stack(clouds: Sequence[Any], dim: int | None) -> tuple[FloatArray, NDArray[
     arrays: list[FloatArray] = []
     for i, cloud in enumerate(clouds):
         try:
+            if np.iscomplexobj(cloud):
+                raise TypeError
             points = np.asarray(cloud, dtype=np.float64)
         except (TypeError, ValueError):
             raise ValueError(f"Cloud {i} is no array of numbers.") from None

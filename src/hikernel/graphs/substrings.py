@@ -8,6 +8,7 @@ certificate is exact.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,6 +23,8 @@ from hikernel.graphs.substring_index import SubstringIndex
 from hikernel.graphs.weight_base import check_weight_base, geometric_weights
 
 __all__ = ["FittedSubstrings", "SubstringDesign", "SubstringGraph"]
+
+_LONE = re.compile("[\ud800-\udfff]")
 
 
 class SubstringGraph:
@@ -82,6 +85,11 @@ class SubstringGraph:
                 raise ValueError(
                     f"X must be a list of strings, one a row, but row {i} is {row!r} of type "
                     f"{type(row).__name__}."
+                )
+            if not row.isascii() and _LONE.search(row):
+                raise ValueError(
+                    f"Row {i} of X holds half a character (a lone surrogate), which no table of "
+                    'terms can show; decode the text with errors="replace".'
                 )
         return rows
 

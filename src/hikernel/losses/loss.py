@@ -335,13 +335,13 @@ def row_sums(x: FloatArray) -> FloatArray:
 
 
 def bounded_exp(x: FloatArray) -> FloatArray:
-    """Return exp(x), continued linearly above 500, so that it stays finite and convex.
+    """Return exp(x), continued linearly above 500 (to 1e90), so that it stays finite and convex.
 
     >>> bounded_exp(np.array([0.0, 500.0, 501.0])) / np.exp(500.0) > [0.0, 0.5, 1.5]
     array([ True,  True,  True])
     """
     near = np.minimum(x, LARGEST_EXPONENT)
-    return np.asarray(np.exp(near) * (1.0 + np.maximum(x - LARGEST_EXPONENT, 0.0)))
+    return np.asarray(np.exp(near) * (1.0 + np.clip(x - LARGEST_EXPONENT, 0.0, 1e90)))
 
 
 def make_loss(spec: object, choices: dict[str, type[Loss]]) -> Loss:

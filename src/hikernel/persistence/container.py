@@ -33,6 +33,9 @@ _MANIFEST, _STATE = "manifest.json", "state.json"
 _MEMBER = re.compile(r"manifest\.json|state\.json|arrays/[a-z]+[0-9]*\.npy")
 _MAX_MEMBERS = 64
 _MAX_JSON = 2**26
+_MAX_MANIFEST = 2**16
+_MAX_VALUES = 2**22
+"""Largest number of values in a JSON member: a value of two bytes takes a hundred in memory."""
 _MAX_FILE = 2**32 - 2**20  # what a zip archive without the ZIP64 extension can hold
 _END = struct.Struct("<4s4H2LH")
 
@@ -70,7 +73,8 @@ def write_file(path: str | os.PathLike[str], contents: Contents) -> None:
     """
     state = json.dumps(contents.state, allow_nan=False, separators=(",", ":")).encode()
     members = {_STATE: state, **contents.arrays}
-    if len(state) > _MAX_JSON or sum(map(len, members.values())) > _MAX_FILE:
+    large = len(state) > _MAX_JSON or _count_values(state) > _MAX_VALUES
+    if large or sum(map(len, members.values())) > _MAX_FILE:
         raise ValueError("The model is too large for a model file; use pickle or joblib for it.")
     manifest = {
         "format": FORMAT,
@@ -167,7 +171,8 @@ def _read_members(data: bytes) -> dict[str, bytes]:
             plain = info.compress_type == zipfile.ZIP_STORED and info.flag_bits == 0
             if not plain or info.file_size != info.compress_size:
                 raise ContentError(f"its member {info.filename} is compressed or encrypted")
-            if info.filename.endswith(".json") and info.file_size > _MAX_JSON:
+            limit = {_MANIFEST: _MAX_MANIFEST, _STATE: _MAX_JSON}.get(info.filename, len(data))
+            if info.file_size > limit:
                 raise ContentError(f"its member {info.filename} is too large")
         if sum(info.file_size for info in infos) > len(data):
             raise ContentError("its members overlap")
@@ -210,13 +215,23 @@ def _check_manifest(manifest: object, members: dict[str, bytes]) -> str:
 
 
 def _parse(data: bytes) -> Any:
-    """Parse strict JSON in ASCII; raise for repeated keys, NaN, infinity and too large floats."""
+    """Parse strict JSON in ASCII; raise for repeated keys, NaN, infinity and too large floats.
+
+    Raise before parsing for more values than a model has.
+    """
+    if _count_values(data) > _MAX_VALUES:
+        raise ContentError(f"its JSON holds more than {_MAX_VALUES} values")
     return json.loads(
         data.decode("ascii"),
         object_pairs_hook=_object,
         parse_constant=_no_constant,
         parse_float=_finite,
     )
+
+
+def _count_values(data: bytes) -> int:
+    """Return an upper bound on the number of values in JSON: what opens or separates them."""
+    return 1 + sum(data.count(mark) for mark in (b",", b":", b"[", b"{"))
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -41,6 +41,9 @@ _LARGEST_INTEGER = 100_000
 _LARGEST_COUNT = 10**15
 _WIDEST = 4096
 """Limit on the columns of a level: a level of categories takes the square of it in memory."""
+_MOST_LEVELS, _ALL_LEVELS = 64, 2**18
+"""Limits on the levels that a basis, and all together, may have beyond those that the graph lists.
+A refit adds two. They are claimed by a number, the degree, and each of them is evaluated."""
 _TRIAL = np.array([0.0, 1.0])
 
 
@@ -57,6 +60,7 @@ def check_bases(
             f"{graph.n_variables} variables"
         )
     checked: set[tuple[int, int, tuple[int, ...] | None]] = set()
+    claimed = 0
     rule = graph.restriction
     if rule is not None:
         stars = [k for _, k in (*(rule.allowed or ()), *rule.forbidden)]
@@ -73,9 +77,12 @@ def check_bases(
         _check_numbers(basis, where)
         try:
             widths = basis.widths
+            more = len(widths) - 1 - graph.max_level(m)
+            claimed += max(0, more)
+            if more > _MOST_LEVELS or claimed > _ALL_LEVELS:
+                raise ContentError(f"{where} has far more levels than the graph")
             if max(widths) > _WIDEST:
                 raise ContentError(f"{where} has a level of more than {_WIDEST} columns")
-            more = basis.max_level - graph.max_level(m)
             if more < 0 or (more > 0 and not richer):
                 raise ContentError(f"{where} has other levels than the graph")
             if basis.parents[: graph.max_level(m)] != (tree or tuple(range(graph.max_level(m)))):

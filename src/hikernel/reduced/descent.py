@@ -28,6 +28,10 @@ _LARGEST_MOVE = 20.0
 _PATIENCE = 8
 """Steps without a smaller gap after which the solve stops: rounding is then the likely limit."""
 _LEAST_PRECISION = 1e-6
+_ROUNDING = 1e-15
+"""Rounding error of the objective, relative. Near the optimum the objective is flat and says no
+more where to go, while the gap, which falls like the distance, is still far above rounding; so
+steps are taken that change the objective by no more than this."""
 
 
 class Descent(LossSolve):
@@ -81,14 +85,15 @@ class Descent(LossSolve):
         gradient = self.loss.gradient(self.y, point.f)
         slope = float(np.sum(self.omega @ (gradient * (goal.f - point.f))))
         slope += 0.5 * self.lam * (goal.norm**2 - point.norm**2)
-        if slope >= 0.0:
-            return None
         before = self.objective(point)
+        slack = _ROUNDING * abs(before)
+        if slope >= slack:
+            return None
         found = backtrack(
             lambda length: self.mix(point, goal, length),
             self.objective,
             before,
-            slope,
-            slack=1e-15 * abs(before),
+            min(slope, 0.0),
+            slack=slack,
         )
         return None if found is None else found[0]

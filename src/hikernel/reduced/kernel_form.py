@@ -6,19 +6,40 @@ With row weights W = diag(weights), w = weights / sum, centring H = I - 1 w' and
 
 u has sum zero, the function of node w is zeta_w K_w u, and |a_w|^2 = u' K_w u. One factorisation
 costs n^3 / 3, everything else m n^2. No cost grows with the rank of the kernels.
+
+The part of u that no kernel sees, K_w u = 0, is the residual over lambda. Where lambda is tiny
+beside the kernels it is so large that its rounding error exceeds u' K_w u. There an
+eigendecomposition of B takes the place of its Cholesky factor, and this part is left out of u.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import numpy as np
-from scipy.linalg import lapack
+from scipy.linalg import eigh, lapack
 
 from hikernel.engines.node_kernels import KernelOperator
-from hikernel.engines.numerics import matmul
+from hikernel.engines.numerics import matmul, matvec
 from hikernel.engines.protocol import FloatArray
 from hikernel.reduced.forms import Evaluation, IndexArray
 
 __all__ = ["KernelForm"]
+
+_SPECTRAL = 1e-8
+"""Share of the trace of the kernels below which lambda counts as tiny. Above it, rounding changes
+an objective by a share of 1e-8 at most. An eigendecomposition takes some thirty times as long as
+a Cholesky factorisation."""
+
+
+class _Solved(NamedTuple):
+    """s = B^-1 S y."""
+
+    seen: FloatArray
+    """s, without the part that no kernel sees where this part is known."""
+    half: Callable[[FloatArray], FloatArray]
+    """Returns X with X'X = Z' B^-1 Z for Z of shape (n, m)."""
 
 
 class KernelForm:
@@ -45,12 +66,11 @@ class KernelForm:
         self.n_columns = kernels.blocks.n_columns
 
     def evaluate(self, zeta: FloatArray, lam: float) -> Evaluation | None:
-        """Solve for one zeta by a Cholesky factorisation of B."""
-        factor, info = lapack.dpotrf(self._system(zeta, lam).T, lower=0, overwrite_a=1, clean=0)
-        if info != 0:
+        """Solve for one zeta by a Cholesky factorisation of B, or by its eigenvectors."""
+        solved = self._solved(zeta, lam)
+        if solved is None:
             return None
-        solved, _ = lapack.dpotrs(factor, self._scaled, lower=0)
-        dual = self._to_rows(solved)
+        dual = self._to_rows(solved.seen)
         applied = self._kernels.apply(dual)
         score_squares = np.maximum(dual @ applied, 0.0)
         fitted = self._centred(applied)
@@ -58,8 +78,7 @@ class KernelForm:
         scores = self._kernels.coordinates(dual)
 
         def curvature() -> FloatArray:
-            # L^-1 times the parts S H K_w u zeta_w, where B = L L' and ``factor`` holds L'.
-            half, _ = lapack.dtrtrs(factor, fitted * zeta, lower=0, trans=1)
+            half = solved.half(fitted * zeta)  # of the parts S H K_w u zeta_w
             out = -lam * matmul(half.T, half)
             out.flat[:: len(out) + 1] += lam * zeta * score_squares
             return np.asarray(out)
@@ -94,6 +113,34 @@ class KernelForm:
     def restrict(self, nodes: IndexArray) -> KernelForm:
         """Return the form restricted to some of the nodes."""
         return KernelForm(self._kernels.restrict(nodes), self._weights, self._target)
+
+    def _solved(self, zeta: FloatArray, lam: float) -> _Solved | None:
+        """Return B^-1 S y; None if the matrix is numerically singular."""
+        system = self._system(zeta, lam)
+        if not lam >= _SPECTRAL * float(np.trace(system)):
+            return self._spectrally_solved(system, lam)
+        factor, info = lapack.dpotrf(system.T, lower=0, overwrite_a=1, clean=0)
+        if info != 0:
+            return None
+        # B = L L', and ``factor`` holds L'.
+        return _Solved(
+            lapack.dpotrs(factor, self._scaled, lower=0)[0],
+            lambda parts: np.asarray(lapack.dtrtrs(factor, parts, lower=0, trans=1)[0]),
+        )
+
+    def _spectrally_solved(self, system: FloatArray, lam: float) -> _Solved | None:
+        """Return the same where lambda is tiny: eigenvalues down to rounding count as not seen."""
+        if not np.all(np.isfinite(system)):
+            return None
+        values, vectors = eigh(system, overwrite_a=True, check_finite=False, driver="evd")
+        seen = values - lam > len(values) * np.finfo(float).eps * values[-1]
+        values, vectors = values[seen], np.asfortranarray(vectors[:, seen])
+        roots = np.sqrt(values)
+        along = matvec(vectors.T, self._scaled) / values
+        # Parts are functions of the kernels: what rounding puts outside the eigenvectors is none.
+        return _Solved(
+            matvec(vectors, along), lambda parts: matmul(vectors.T, parts) / roots[:, None]
+        )
 
     def _system(self, zeta: FloatArray, lam: float) -> FloatArray:
         """Return B, shape (n, n)."""

@@ -204,7 +204,7 @@ def _step(
     second_order = np.clip(x * dslack, -10.0 * barrier, 10.0 * barrier)
     for correction, trials in ((second_order, 4), (np.zeros_like(x), 40)):
         x, dslack = newton.direction(barrier, correction)
-        slope = float((newton.gradient - barrier) @ x)
+        slope = newton.slope(barrier, x)
         if not slope < 0.0:
             continue
         primal, dual = _step_lengths(x, dslack, slack)
@@ -248,6 +248,15 @@ class _NewtonSystem:
         multiplier = (self._theta @ free) / (self._theta @ self._along)
         x = free - multiplier * self._along
         return x, barrier - correction - self._slack - self._slack * x
+
+    def slope(self, barrier: float, x: FloatArray) -> float:
+        """Return the derivative of the barrier function along x.
+
+        theta'x is zero up to rounding. Near the solution the gradient is nearly a multiple of
+        theta, and times that rounding it would exceed the slope; so the multiple is taken out.
+        """
+        gradient, theta = self.gradient - barrier, self._theta
+        return float((gradient - (gradient @ theta) / (theta @ theta) * theta) @ x)
 
 
 def _step_lengths(x: FloatArray, dslack: FloatArray, slack: FloatArray) -> tuple[float, float]:

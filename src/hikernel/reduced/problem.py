@@ -181,7 +181,7 @@ class ReducedProblem:
         self.nodes = self.nodes + fresh
         self.blocks = Blocks([*self.blocks.widths, *widths])
         self.means = np.concatenate([self.means, means])
-        self._hull = None
+        self._hull = None if self._hull is None else self._hull.extended(fresh, self._graph)
         self._kernels = self.engine.kernel_operator(self.nodes)
         self._squared_form = None
         self._gram = self._extended_gram(n_old)
@@ -197,7 +197,7 @@ class ReducedProblem:
         out.blocks = self.blocks.restrict(index)
         out.means = self.means[columns]
         out.constant_columns = self.constant_columns[columns]
-        out._hull = None
+        out._hull = None if self._hull is None else self._hull.restrict(np.array(index))
         out._kernels = self.engine.kernel_operator(out.nodes)
         out._squared_form = None
         out._gram = None if self._gram is None else self._gram[np.ix_(columns, columns)]

@@ -52,23 +52,16 @@ class HullMap:
     """
 
     def __init__(self, nodes: Sequence[Vertex], graph: SupportsAncestors) -> None:
-        self.nodes = list(nodes)
-        index = {node: i for i, node in enumerate(self.nodes)}
-        rows: list[int] = []
-        cols: list[int] = []
-        for w, node in enumerate(self.nodes):
-            for ancestor in graph.ancestors(node):
-                if ancestor not in index:
-                    raise ValueError(f"{node} is in the hull but its ancestor {ancestor} is not.")
-                rows.append(index[ancestor])
-                cols.append(w)
-        m = len(self.nodes)
-        relation = sparse.csr_array((np.ones(len(rows)), (rows, cols)), shape=(m, m))
-        dense = m <= _DENSE_BELOW or relation.nnz > _DENSE_ABOVE * m * m
-        # _down[v, w] = 1 for w in D(v); _up is its transpose.
-        self._down = relation.toarray() if dense else relation
-        self._up = relation.T.toarray() if dense else relation.T.tocsr()
-        self.weights = graph.weights(self.nodes)
+        self.nodes: list[Vertex] = []
+        self._set(list(nodes), sparse.csr_array((0, 0)), graph, np.empty(0))
+
+    def extended(self, nodes: Sequence[Vertex], graph: SupportsAncestors) -> HullMap:
+        """Return the map with further nodes at the end; only their ancestors are looked up."""
+        out = object.__new__(HullMap)
+        out.nodes = list(self.nodes)
+        known = self._down if sparse.issparse(self._down) else sparse.csr_array(self._down)
+        out._set(list(nodes), known, graph, self.weights)
+        return out
 
     def restrict(self, index: NDArray[np.intp]) -> HullMap:
         """Return the map of some nodes, given by position; they must be ancestor-closed."""
@@ -78,6 +71,38 @@ class HullMap:
         out._down = _submatrix(self._down, index)
         out._up = _submatrix(self._up, index)
         return out
+
+    def _set(
+        self,
+        fresh: list[Vertex],
+        known: sparse.csr_array,
+        graph: SupportsAncestors,
+        weights: FloatArray,
+    ) -> None:
+        """Append nodes to those whose relation and weights are known."""
+        self.nodes += fresh
+        index = {node: i for i, node in enumerate(self.nodes)}
+        before, m = known.shape[0], len(self.nodes)
+        rows: list[int] = []
+        cols: list[int] = []
+        for w, node in enumerate(fresh, start=before):
+            try:
+                found = [index[ancestor] for ancestor in graph.ancestors(node)]
+            except KeyError as missing:
+                raise ValueError(
+                    f"{node} is in the hull but its ancestor {missing.args[0]} is not."
+                ) from None
+            rows += found
+            cols += [w] * len(found)
+        if before:
+            old = known.tocoo()
+            rows, cols = [*old.row.tolist(), *rows], [*old.col.tolist(), *cols]
+        relation = sparse.csr_array((np.ones(len(rows)), (rows, cols)), shape=(m, m))
+        dense = m <= _DENSE_BELOW or relation.nnz > _DENSE_ABOVE * m * m
+        # _down[v, w] = 1 for w in D(v); _up is its transpose.
+        self._down = relation.toarray() if dense else relation
+        self._up = relation.T.toarray() if dense else relation.T.tocsr()
+        self.weights = np.concatenate([weights, graph.weights(fresh)])
 
     def closure(self, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Return a mask of the chosen nodes and all their ancestors, shape (m,)."""
@@ -90,7 +115,7 @@ class HullMap:
 
     def eta(self, theta: FloatArray) -> FloatArray:
         """Return eta_v = theta_v / d_v^2 for theta on the unit simplex."""
-        return theta / self.weights**2
+        return np.asarray(theta / self.weights**2)
 
     def zeta(self, eta: FloatArray) -> FloatArray:
         """Return zeta_w = 1 / sum_{v in A(w)} 1/eta_v for eta > 0."""

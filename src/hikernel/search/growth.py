@@ -21,7 +21,7 @@ from hikernel.engines.machine import check_time, time_limit
 from hikernel.engines.protocol import FloatArray, Vertex
 from hikernel.errors import OutOfTime
 from hikernel.graphs import Grid
-from hikernel.reduced import HullMap, ReducedProblem, ReducedSolution, Status, WarmStart
+from hikernel.reduced import ReducedProblem, ReducedSolution, Status, WarmStart
 from hikernel.search.certificate import Certificate, DualPoint, StopReason
 from hikernel.search.effort import PROOF_WORK, solve_work
 from hikernel.search.objective import RISK, Certify, Objective, SolvedHull
@@ -299,11 +299,10 @@ class HullSearch(Generic[O]):
         if not extra:
             return solved.inside
         objective = self._objective
-        nodes = [*solved.problem.nodes, *extra]
         dual_coef = solved.dual.dual_coef
         outside = objective.engine.score_squares(extra, dual_coef, rounded_up=True)
         squares = np.concatenate([solved.own_squares, outside])
-        hull = HullMap(nodes, objective.graph)
+        hull = solved.problem.hull.extended(extra, objective.graph)
         eta = 1e-9 / (hull.size * hull.weights**2)
         eta[: len(solved.problem.nodes)] += solved.solution.eta
         return hull.refine_dual_norm(

@@ -10,14 +10,23 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
+from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 
-from hikernel.engines.machine import check_time, deadline, is_late, time_limit
+from hikernel.engines.machine import (
+    blas_limit,
+    check_time,
+    deadline,
+    is_late,
+    share_of_threads,
+    time_limit,
+)
 from hikernel.errors import OutOfTime
 from hikernel.search import SearchSettings
 from hikernel.selection.lambda_path import (
@@ -155,10 +164,11 @@ def cross_validate(
         jobs = (delayed(_advanced)(path, problem, settings, part, deadline()) for path in paths)
         before = [len(path.terms) for path in paths]
         advanced: list[FoldPath] = []
-        for path in _parallel(n_jobs, prefer, one_by_one=count is not None)(jobs):
-            if count is not None:
-                count(len(path.terms) - before[len(advanced)])
-            advanced.append(path)
+        with _shared_blas(n_jobs, prefer, len(paths)):
+            for path in _parallel(n_jobs, prefer, one_by_one=count is not None)(jobs):
+                if count is not None:
+                    count(len(path.terms) - before[len(advanced)])
+                advanced.append(path)
         paths = advanced
         _log_scores(paths, part, start)
         shortest = min(paths, key=lambda path: len(path.terms))
@@ -293,6 +303,19 @@ def _parallel(n_jobs: int | None, prefer: str | None, *, one_by_one: bool) -> Pa
         except ValueError:  # joblib's "multiprocessing" has all results at once only
             pass
     return Parallel(n_jobs=n_jobs, prefer=prefer)
+
+
+@contextmanager
+def _shared_blas(n_jobs: int | None, prefer: str | None, n_folds: int) -> Iterator[None]:
+    """Divide the threads of BLAS among folds that run in threads of this process.
+
+    To processes joblib gives their share by itself.
+    """
+    backend, default = get_active_backend(prefer=prefer)
+    workers = min(backend.effective_n_jobs(default if n_jobs is None else n_jobs), n_folds)
+    in_threads = workers > 1 and getattr(backend, "supports_sharedmem", False)
+    with blas_limit(share_of_threads(workers)) if in_threads else nullcontext():
+        yield
 
 
 def _log_scores(paths: Sequence[FoldPath], lams: Sequence[float], start: int) -> None:

@@ -17,6 +17,7 @@ from hikernel.search import SearchSettings, StopReason
 from hikernel.selection.training import TermModel, TrainingProblem, term_variances
 
 __all__ = [
+    "ROUNDING",
     "LambdaPath",
     "PathEnd",
     "PathPoint",
@@ -29,6 +30,9 @@ __all__ = [
     "log_point",
     "without_proof",
 ]
+
+ROUNDING = 1e-9
+"""Relative difference of two errors that may be rounding: they count as equal."""
 
 _log = logging.getLogger(__name__)
 
@@ -100,8 +104,13 @@ class LambdaPath:
         return len(self.points)
 
     def least_error(self) -> int:
-        """Return the position of the point with the least estimated error."""
-        return int(np.argmin([point.error for point in self.points]))
+        """Return the position of the point with the least estimated error.
+
+        Of errors that differ by rounding only, the one at the largest lambda counts as the least.
+        """
+        errors = np.array([point.error for point in self.points])
+        least = float(np.min(errors))
+        return int(np.argmax(errors <= least + ROUNDING * abs(least)))
 
     @property
     def lams(self) -> FloatArray:

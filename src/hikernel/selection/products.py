@@ -36,11 +36,14 @@ def _up_to(rich: RicherDesign, degree: int) -> list[Node] | None:
     grid, limit = rich.grid, rich.grid.max_order
     out: list[Node] = [()]
     for m, levels in rich.levels.items():
+        depths = [(j, grid.depth(m, j)) for j in levels]
+        left = [degree - grid.degree(node) for node in out]
         out += [
             (*node, (m, j))
-            for node, j in itertools.product(out, levels)
-            if grid.degree(node) + grid.depth(m, j) <= degree
-            and (limit is None or len(node) < limit)
+            for node, most in zip(out, left, strict=True)
+            if limit is None or len(node) < limit
+            for j, depth in depths
+            if depth <= most
         ]
         if grid.restriction is not None:
             inside = grid.restriction.permits([[m for m, _ in node] for node in out])

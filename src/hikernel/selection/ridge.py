@@ -58,6 +58,8 @@ __all__ = ["RidgeFit", "fit_ridge", "ridge_work"]
 
 _PENALTIES = np.geomspace(1e-10, 100.0, 31)
 """Values of mu that are tried, relative to the mean variance of the features."""
+_CONSTANT = 1e-26
+"""A feature column counts as constant if its variance is at most this times its squared mean."""
 _FEW_PENALTIES = np.geomspace(1e-7, 100.0, 15)
 """Values of mu for losses that need Newton's method for each value."""
 _PATIENCE = 2
@@ -149,6 +151,8 @@ def _squared(
     center = float(omega @ y)
     root = np.sqrt(omega)
     features *= root[:, None]
+    # What is left of a constant column is rounding, and no direction of the features.
+    features[:, np.sum(features**2, axis=0) <= _CONSTANT * means**2] = 0.0
     target = root * (y - center)
     unit = float(np.sum(features**2)) / max(features.shape[1], 1)
     left, squares, vectors = _decomposed(features)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from hikernel.engines.protocol import FloatArray
-from hikernel.selection.lambda_path import PathEnd
+from hikernel.selection.lambda_path import ROUNDING, PathEnd
 
 __all__ = ["Choice", "CrossValidation", "relative_gain"]
 
@@ -76,6 +76,9 @@ class CrossValidation:
     def best(self) -> Choice:
         """Return the pair with the best mean score; ties go to the larger lambda.
 
+        Scores that differ by rounding only count as ties, so that the choice does not depend on
+        the order in which sums were taken.
+
         Raises
         ------
         ValueError
@@ -87,7 +90,7 @@ class CrossValidation:
         """Return the best pair with one of some refits, given by position."""
         means = np.full(self.means.T.shape, -np.inf)
         means[:, rows] = self.means.T[:, rows]
-        position, row = np.unravel_index(int(np.argmax(means)), means.shape)
+        position, row = np.unravel_index(int(np.argmax(_tied(means))), means.shape)
         if means[position, row] == -np.inf:
             raise ValueError(
                 "No alpha has a score on every fold, so that none can be chosen: "
@@ -116,7 +119,7 @@ class CrossValidation:
         with a minus sign, one for scores such as accuracy and R^2. A pair is about as good as the
         best if its error is larger by at most 0.5 %, or by at most 2 % and one standard error of
         the difference, which is taken fold by fold. Among pairs with equally many effects on
-        average, the one with the best score is returned.
+        average, the one with the best score is returned; ties go to the larger lambda.
 
         The refit "variables" fits products that nothing has selected. It takes part only if its
         best score is above that of the other refits by two standard errors of the difference.
@@ -134,7 +137,9 @@ class CrossValidation:
             margin = max(_SAME * error, min(_ALIKE * error, _standard_error(lost)))
             if float(np.mean(lost)) <= margin:  # never for NaN, where a refit does not apply
                 candidates.append((float(effects), float(np.mean(lost)), position, row))
-        _, _, position, row = min(candidates)
+        fewest = [c for c in candidates if c[0] == min(candidates)[0]]
+        enough = min(fewest)[1] + ROUNDING * abs(mean)
+        _, _, position, row = next(c for c in sorted(fewest, key=_by_lambda) if c[1] <= enough)
         return Choice(position, self.refits[row])
 
     def _clear_refits(self) -> list[int]:
@@ -155,12 +160,13 @@ class CrossValidation:
     def results(self) -> dict[str, NDArray[Any]]:
         """Return the table as scikit-learn's ``cv_results_``: one entry per alpha and refit.
 
-        Models without a refit have the entry "None" in "refit". Ties share the best rank.
+        Models without a refit have the entry "None" in "refit". Ties share the best rank, also
+        scores that differ from the best by rounding only.
         """
         n_refits, n_lams, n_folds = self.scores.shape
         flat = self.scores.reshape(-1, n_folds)
         names = np.repeat(np.array([str(name) for name in self.refits]), n_lams)
-        ranks = rankdata(-self.means.ravel(), method="min")
+        ranks = rankdata(-_tied(self.means.ravel()), method="min")
         table: dict[str, NDArray[Any]] = {
             "alpha": np.tile(self.lams, n_refits),
             "refit": names,
@@ -173,6 +179,23 @@ class CrossValidation:
         for k in range(n_folds):
             table[f"split{k}_test_score"] = flat[:, k]
         return table
+
+
+def _by_lambda(candidate: tuple[float, float, int, int]) -> tuple[int, int]:
+    """Return position and row of a candidate of ``CrossValidation.sparse``."""
+    return candidate[2:]
+
+
+def _tied(means: FloatArray) -> FloatArray:
+    """Return the scores, with the best one in place of all that differ from it by rounding only.
+
+    >>> _tied(np.array([-3.0, -2.0 - 1e-12, -2.0]))
+    array([-3., -2., -2.])
+    """
+    best = float(np.max(means, initial=-np.inf))
+    if not np.isfinite(best):
+        return means
+    return np.where(means >= best - ROUNDING * abs(best), best, means)
 
 
 def _error_of(score: float) -> float:
