@@ -60,7 +60,7 @@ def run(rng):
 def _other(rng, X):
     """Return other rows of the same kind, or none."""
     if isinstance(X, list) and X and rng.random() < 0.6:
-        return X[::-1] if rng.random() < 0.5 else X[:1] + [some(rng, JUNK)]
+        return X[::-1] if rng.random() < 0.5 else [*X[:1], some(rng, JUNK)]
     return some(rng, (X, [], None, "x", np.arange(3), [10**9], [-1], {"a": np.eye(2)}, [[1.5]]))
 
 
@@ -102,7 +102,9 @@ def _edges(rng, nodes, bad):
         pairs.append(some(rng, ((m - 1, 0), (0, 0)))) if m else None
     named = [(nodes[i], nodes[j]) for i, j in pairs]
     if bad and rng.random() < 0.15:
-        return some(rng, (named + [("a", "nowhere")], "ab", 5, None, [("a",)], {"a": "b"}, named * 2))
+        return some(
+            rng, ([*named, ("a", "nowhere")], "ab", 5, None, [("a",)], {"a": "b"}, named * 2)
+        )
     how = rng.random()
     if how < 0.4:
         return {nodes[j]: [a for a, b in named if b == nodes[j]] for j in range(m)}
@@ -135,10 +137,10 @@ def _kernel_graph(rng, n, bad):
     if rng.random() < 0.3:
         given["weights"] = {node: some(rng, (0.5, 1.0, 3.0)) for node in nodes}
         if bad and rng.random() < 0.3 and nodes:
-            given["weights"][some(rng, (*nodes, "z"))] = some(rng, JUNK[:-2] + (5e-324, 1e300))
+            given["weights"][some(rng, (*nodes, "z"))] = some(rng, (*JUNK[:-2], 5e-324, 1e300))
     if bad and rng.random() < 0.2:
         name = some(rng, ("weight_base", "dtype", "grams", "weights"))
-        given[name] = some(rng, JUNK + ("float32",))
+        given[name] = some(rng, (*JUNK, "float32"))
     edges = given.pop("edges")
     return KernelGraph(edges, **given), X
 
@@ -163,7 +165,9 @@ def _precomputed(rng, n, bad):
     levels = [[_gram(rng, n, bad) for _ in range(rng.integers(1 - bad, 3))] for _ in range(p)]
     given = {}
     if rng.random() < 0.3:
-        given["names"] = [some(rng, WORDS) for _ in range(p)] if bad else [f"v{m}" for m in range(p)]
+        given["names"] = (
+            [some(rng, WORDS) for _ in range(p)] if bad else [f"v{m}" for m in range(p)]
+        )
     if bad and rng.random() < 0.3:
         name = some(rng, ("names", "weight_base", "root_weight", "max_order", "dtype"))
         given[name] = some(rng, JUNK[:-1])
@@ -205,7 +209,9 @@ def _clouds(rng, n, bad):
 def _labelled(rng, n, bad):
     rows = [_one_labelled(rng) for _ in range(n)]
     if bad and rows and rng.random() < 0.5:
-        rows[0] = some(rng, (None, 3, nx.Graph(), nx.path_graph(3), "x", ([], []), {}, ([1], [(0, 5)])))
+        rows[0] = some(
+            rng, (None, 3, nx.Graph(), nx.path_graph(3), "x", ([], []), {}, ([1], [(0, 5)]))
+        )
     depth = some(rng, JUNK[:-1]) if bad and rng.random() < 0.3 else int(rng.integers(0, 3))
     given = {"normalize": bool(rng.random() < 0.5), "degree_labels": bool(rng.random() < 0.2)}
     if bad and rng.random() < 0.1:

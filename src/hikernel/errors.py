@@ -34,7 +34,7 @@ class ModelFileError(ValueError):
 
 
 class OutOfTime(Exception):  # noqa: N818  # it is raised and caught inside a fit
-    """The time budget of the user is spent; a fit that raises it keeps what it has."""
+    """The user wants an end: the time budget is spent, or Ctrl-C asked to keep what there is."""
 
 
 class UsageError(ValueError):

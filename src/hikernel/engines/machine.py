@@ -1,9 +1,10 @@
-"""Memory, checked before it is allocated; threads and time, which follow the user's limits."""
+"""Memory, checked before it is allocated; threads, time and Ctrl-C, which follow the user."""
 
 from __future__ import annotations
 
 import math
 import os
+import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,6 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import FrameType
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
@@ -21,13 +23,17 @@ from hikernel.errors import MemoryPlanError, OutOfTime
 
 __all__ = [
     "TILE_NUMBERS",
+    "Interrupt",
     "MemoryPlan",
     "available_bytes",
     "blas_limit",
     "check_time",
     "deadline",
     "in_threads",
+    "interrupt",
+    "is_interrupted",
     "is_late",
+    "listening",
     "n_threads",
     "one_blas_thread",
     "require_memory",
@@ -47,28 +53,83 @@ Result = TypeVar("Result")
 _outer_threads: ContextVar[int | None] = ContextVar("outer_threads", default=None)
 """Number of threads that were allowed before ``one_blas_thread`` was entered."""
 
-
 _limits_lock = threading.Lock()
 _limits: list[int] = []
 """The limits of ``blas_limit`` that hold now, of all Python threads."""
 _unlimited: list[int] = []
 """Number of threads of each BLAS library before the first of these limits."""
 
-_deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
-"""When the time of the user is up, on the monotonic clock; only ``time_limit`` sets it."""
+
+class Interrupt:
+    """Whether Ctrl-C was pressed, and what it does.
+
+    Attributes
+    ----------
+    asked : bool
+        Whether the user asked to stop.
+    """
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._at_once = False
+
+    @contextmanager
+    def at_once(self, when: bool) -> Iterator[None]:
+        """Let Ctrl-C also raise KeyboardInterrupt within the context, if ``when`` is true.
+
+        For work that is done elsewhere: this process cannot look at ``asked`` while it waits.
+        """
+        self._at_once = when
+        try:
+            yield
+        finally:
+            self._at_once = False
+
+    def _heard(self, number: int, frame: FrameType | None) -> None:
+        again, self.asked = self.asked, True
+        if again or self._at_once:
+            raise KeyboardInterrupt
 
 
 @contextmanager
-def time_limit(end: float) -> Iterator[None]:
-    """Let ``check_time`` raise within the context once the monotonic clock has passed ``end``.
+def listening(when: bool) -> Iterator[Interrupt | None]:
+    """Note the first Ctrl-C within the context, if ``when`` is true; the second one raises.
 
-    Only a time budget that the user has set comes here: without one, no result depends on a clock.
+    Only the main thread hears signals. A program that deals with Ctrl-C in its own way, or ignores
+    it, goes on doing so. In both cases, as without ``when``, the context gives None.
     """
-    token = _deadline.set(end)
+    main = threading.current_thread() is threading.main_thread()
+    if not when or not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield None
+        return
+    interrupt = Interrupt()
+    signal.signal(signal.SIGINT, interrupt._heard)
+    try:
+        yield interrupt
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+_deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
+"""When the time of the user is up, on the monotonic clock; only ``time_limit`` sets it."""
+
+_interrupt: ContextVar[Interrupt | None] = ContextVar("interrupt", default=None)
+"""What notes that the user asked to stop; only ``time_limit`` sets it."""
+
+
+@contextmanager
+def time_limit(end: float, stop: Interrupt | None = None) -> Iterator[None]:
+    """Let ``check_time`` raise within the context once the user wants an end.
+
+    That is when the monotonic clock has passed ``end``, or when ``stop`` was asked for. Only a time
+    budget that the user has set comes here: without one, no result depends on a clock.
+    """
+    tokens = _deadline.set(end), _interrupt.set(stop)
     try:
         yield
     finally:
-        _deadline.reset(token)
+        _deadline.reset(tokens[0])
+        _interrupt.reset(tokens[1])
 
 
 def deadline() -> float:
@@ -76,14 +137,27 @@ def deadline() -> float:
     return _deadline.get()
 
 
+def interrupt() -> Interrupt | None:
+    """Return what notes Ctrl-C here; None if that raises an exception as ever."""
+    return _interrupt.get()
+
+
+def is_interrupted() -> bool:
+    """Return whether the user asked to stop, and to keep what there is."""
+    stop = _interrupt.get()
+    return stop is not None and stop.asked
+
+
 def is_late() -> bool:
-    """Return whether the time of the user is up."""
+    """Return whether the time of the user is up, or the user asked to stop."""
+    if is_interrupted():
+        return True
     end = _deadline.get()
     return end < math.inf and time.monotonic() > end
 
 
 def check_time() -> None:
-    """Raise :class:`OutOfTime` if the time of the user is up; call it where work can stop."""
+    """Raise :class:`OutOfTime` if the user wants an end; call it where work can stop."""
     if is_late():
         raise OutOfTime
 

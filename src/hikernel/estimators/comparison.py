@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hikernel.checks import check_choice, outside_level, random_generator
-from hikernel.engines.machine import is_late
+from hikernel.engines.machine import Interrupt, is_late
 from hikernel.errors import MemoryPlanError, OutOfTime
 from hikernel.estimators.estimator import HKLEstimator, check_refit_name
 from hikernel.estimators.fold_scores import make_score
@@ -93,8 +93,9 @@ class CrossValidatedEstimator(HKLEstimator):
         """Return a name or function that scikit-learn knows, for a score that the user named."""
         return scoring
 
-    def _fit(
+    def _fit_model(
         self,
+        stop: Interrupt | None,
         X: Any,
         y: Any,
         sample_weight: Any,
@@ -103,11 +104,11 @@ class CrossValidatedEstimator(HKLEstimator):
         exposure: Any = None,
     ) -> None:
         """Choose alpha and refit, solve with a proof at that alpha, set the fitted attributes."""
-        settings = self._start_fit()
+        settings = self._check_parameters()
         with self._progress() as show:
             if show:
                 show.stage("read")
-            with self._time_limit():
+            with self._time_limit(stop):
                 data = self._read_data(X, y, sample_weight, offset, exposure)
                 splits = self._splits(X, data, groups)
                 problem = self._training_problem(data, settings)
@@ -123,7 +124,7 @@ class CrossValidatedEstimator(HKLEstimator):
                     choice = RULES[self.rule](results)
                     last = results.best().position == len(path) - 1
                     score = results.mean_score(choice)
-                else:  # the time budget was spent before every fold had a model
+                else:  # the user wanted an end before every fold had a model
                     choice, last, score = Choice(path.least_error(), plain), True, np.nan
                 start = path.points[choice.position].model
                 _log.info(

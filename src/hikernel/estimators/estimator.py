@@ -29,7 +29,7 @@ from hikernel.checks import (
     random_generator,
 )
 from hikernel.columns import ColumnGrid
-from hikernel.engines.machine import time_limit
+from hikernel.engines.machine import Interrupt, listening, time_limit
 from hikernel.engines.protocol import FloatArray
 from hikernel.errors import CertificateWarning, ConvergenceWarning
 from hikernel.estimators.attributions import Attributions
@@ -57,6 +57,12 @@ if TYPE_CHECKING:
 __all__ = ["HKLEstimator", "check_refit_name", "row_offset"]
 
 _log = logging.getLogger(__name__)
+
+_OF_ONE_FIT = ("_model", "_posterior", "_calibration", "path_")
+"""What not every fit sets, and the model, without which an estimator is not fitted."""
+
+_PRIVATE = (*_OF_ONE_FIT, "_selected", "_design", "_labels", "_record", "_baseline", "_warm")
+"""What a fit sets beside the attributes whose names end in an underscore."""
 
 _DESIGN_ATTRIBUTES = ("columns_", "bases_", "n_features_in_", "feature_names_in_")
 """Fitted attributes that only some designs set; those of an earlier fit are removed."""
@@ -121,14 +127,30 @@ class HKLEstimator(Attributions, ModelParameters, BaseEstimator):
         """Name of the estimator in messages."""
         return type(self).__name__
 
-    def _start_fit(self) -> SearchSettings:
-        """Drop the model of an earlier fit, check the parameters, return the settings.
+    def _fit(self, *arguments: Any) -> None:
+        """Fit the model; afterwards there is a whole one, or none if the fit was not completed.
 
-        A fit that fails, for whatever reason, must not leave an old model.
+        A fit that fails, for whatever reason, must leave neither an old model nor a part of a new
+        one: errors, Ctrl-C and a lack of memory may come at any line of it.
         """
-        for name in ("_model", "_posterior", "_calibration"):
+        for name in _OF_ONE_FIT:
             self.__dict__.pop(name, None)
-        return self._check_parameters()
+        try:
+            with listening(self.on_interrupt == "keep") as stop:
+                self._fit_model(stop, *arguments)
+        except BaseException:
+            self._forget()
+            raise
+
+    def _fit_model(self, stop: Interrupt | None, *arguments: Any) -> None:
+        """Fit the model; if ``stop`` is asked for, end soon with the model so far."""
+        raise NotImplementedError
+
+    def _forget(self) -> None:
+        """Drop all that this fit, or one before it, has set."""
+        for name in list(self.__dict__):
+            if name in _PRIVATE or (name.endswith("_") and not name.startswith("_")):
+                del self.__dict__[name]
 
     def _check_parameters(self) -> SearchSettings:
         """Raise for invalid parameters, and return the settings of the search."""
@@ -138,6 +160,7 @@ class HKLEstimator(Attributions, ModelParameters, BaseEstimator):
         check_choice("certify", self.certify, ["auto", "exact", "statistical", "none"])
         if not isinstance(self.verbose, (bool, np.bool_)):
             check_integer("verbose", self.verbose, 0)
+        check_choice("on_interrupt", self.on_interrupt, ["raise", "keep"])
         if self.time_budget is not None:
             check_number("time_budget", self.time_budget, above=0.0)
         if self.certify == "statistical" and self.search == "paper":
@@ -151,10 +174,10 @@ class HKLEstimator(Attributions, ModelParameters, BaseEstimator):
         )
 
     @contextmanager
-    def _time_limit(self) -> Iterator[None]:
-        """Stop what is done within the context when the time budget of the user is spent."""
+    def _time_limit(self, stop: Interrupt | None) -> Iterator[None]:
+        """Stop what is done within the context when the time budget is spent, or if asked to."""
         seconds = np.inf if self.time_budget is None else float(self.time_budget)
-        with time_limit(time.monotonic() + seconds):
+        with time_limit(time.monotonic() + seconds, stop):
             yield
 
     def _source(self, X: Any) -> GraphSource:
@@ -310,7 +333,7 @@ class HKLEstimator(Attributions, ModelParameters, BaseEstimator):
         if not selected.status.ok:
             warnings.warn(selected.status.sentence, ConvergenceWarning, stacklevel=outside_level())
         reason = selected.certificate.reason
-        if reason is StopReason.SEARCH_TIME:
+        if isinstance(reason, StopReason) and reason.is_cut_search:
             warnings.warn(reason.sentence, ConvergenceWarning, stacklevel=outside_level())
         elif not selected.certificate.certified and self.certify != "none":
             warnings.warn(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from hikernel.checks import check_number, outside_level
+from hikernel.engines.machine import Interrupt
 from hikernel.errors import OutOfTime
 from hikernel.estimators.estimator import HKLEstimator, check_refit_name
 from hikernel.estimators.solved_path import Path
@@ -20,7 +21,6 @@ from hikernel.selection import (
     FitRecord,
     Fitted,
     LambdaPath,
-    PathEnd,
     TermModel,
     TrainingProblem,
     compute_path,
@@ -70,16 +70,21 @@ class OneAlphaEstimator(HKLEstimator):
             raise ValueError(f"warm_start must be True or False, got {self.warm_start!r}.")
         return super()._check_parameters()
 
-    def _fit(
-        self, X: Any, y: Any, sample_weight: Any, offset: Any = None, exposure: Any = None
+    def _fit_model(
+        self,
+        stop: Interrupt | None,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        offset: Any = None,
+        exposure: Any = None,
     ) -> None:
         """Search, refit, set the fitted attributes, and warn of problems."""
-        settings = self._start_fit()
-        self.__dict__.pop("path_", None)
+        settings = self._check_parameters()
         with self._progress() as show:
             if show:
                 show.stage("read")
-            with self._time_limit():
+            with self._time_limit(stop):
                 arguments = (X, y, sample_weight, offset, exposure)
                 warm = self._warm_start(arguments, settings)
                 problem, data = warm.problem, warm.data
@@ -170,7 +175,7 @@ class OneAlphaEstimator(HKLEstimator):
             show.point if show else None,
             until_turned=True,
         )
-        if path.end is not PathEnd.TIME:
+        if not path.end.is_cut:
             warm.keep_path(settings, path)
         return path
 

@@ -63,6 +63,7 @@ class ModelParameters:
     tol: float = 1e-2
     certify: str = "auto"
     time_budget: float | None = None
+    on_interrupt: str = "raise"
     random_state: Any = 0
     verbose: int = 0
 
@@ -85,6 +86,7 @@ class ModelOptions(TypedDict, total=False):
     tol: float
     certify: str
     time_budget: float | None
+    on_interrupt: str
     random_state: Any
     verbose: int
 
@@ -243,6 +245,12 @@ DESCRIPTIONS: dict[str, str] = {
     about two seconds with what it has; a warning says whether the model or only its proof was cut
     short. By default nothing is timed: search and proof are limited by counted work, so that the
     same data give the same model and the same certificate on every machine.""",
+    "on_interrupt": """{"raise", "keep"}
+    What Ctrl-C does during a fit. "raise" raises KeyboardInterrupt, and leaves the estimator
+    unfitted, whether it was fitted before or not. "keep" ends the fit within about two seconds
+    with the best model so far, as a spent ``time_budget`` does; a warning and the certificate say
+    what was cut short, and a second Ctrl-C raises. It works in the main thread, where Python hears
+    of Ctrl-C, unless the program has a handler of its own for it.""",
     "n_jobs": """int, optional
     Number of joblib workers for the folds.""",
     "random_state": """int, RandomState or None

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hikernel.checks import check_integer, check_number, outside_level
+from hikernel.engines.machine import listening
 from hikernel.engines.protocol import FloatArray
 from hikernel.estimators.censored import censored_target, read_censored
 from hikernel.estimators.estimator import HKLEstimator
@@ -19,7 +20,6 @@ from hikernel.estimators.parameters import ModelOptions, documented, same_parame
 from hikernel.estimators.solved_path import Path
 from hikernel.losses import CLASSIFICATION, REGRESSION, SURVIVAL, Cox, Loss, make_loss
 from hikernel.selection import (
-    PathEnd,
     TrainingProblem,
     compute_path,
     lambda_grid,
@@ -98,7 +98,11 @@ class _PathParameters(HKLEstimator):
         """Solve the path for the given data."""
         settings = self._check_parameters()
         check_alphas(self.alphas, self.n_alphas, self.eps)
-        with self._progress() as show, self._time_limit():
+        with (
+            listening(self.on_interrupt == "keep") as stop,
+            self._progress() as show,
+            self._time_limit(stop),
+        ):
             if show:
                 show.stage("read")
             data = self._read_data(X, y, sample_weight, offset, exposure)
@@ -109,7 +113,7 @@ class _PathParameters(HKLEstimator):
                 show.stage("path", "alphas")
             each = show.point if show else None
             path = compute_path(problem, lams, settings, each, until_turned=turning)
-        if path.end is PathEnd.TIME:
+        if path.end.is_cut:
             warnings.warn(path.end.sentence, UserWarning, stacklevel=outside_level())
         respond = self._labels.choose if self._holds_labels else data.loss.predict_mean
         return Path(path.points, path.end, problem.design, respond, data.loss)

@@ -25,6 +25,7 @@ _OF_THE_SOLVE = {
     "alpha",
     "certify",
     "max_kernels",
+    "on_interrupt",
     "random_state",
     "refit",
     "search",

@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from hikernel.engines.machine import is_interrupted
 from hikernel.engines.protocol import FloatArray
 from hikernel.errors import Reason
 from hikernel.losses import DualCurve, Loss
@@ -54,7 +55,27 @@ class StopReason(Reason):
         "be another one with more time."
     )
     PROOF_TIME = "The time budget cut the proof short; the model itself is complete."
+    SEARCH_INTERRUPT = (
+        "An interrupt cut the search short, so that the model, and not only its proof, would be "
+        "another one without it."
+    )
+    PROOF_INTERRUPT = "An interrupt cut the proof short; the model itself is complete."
     UNFINISHED = "The search has not ended yet."
+
+    @classmethod
+    def of_cut_search(cls) -> StopReason:
+        """Return why a search is cut short now: by an interrupt, or by the time budget."""
+        return cls.SEARCH_INTERRUPT if is_interrupted() else cls.SEARCH_TIME
+
+    @classmethod
+    def of_cut_proof(cls) -> StopReason:
+        """Return why a proof is cut short now: by an interrupt, or by the time budget."""
+        return cls.PROOF_INTERRUPT if is_interrupted() else cls.PROOF_TIME
+
+    @property
+    def is_cut_search(self) -> bool:
+        """Whether the user ended the search, so that the model is not what it would be."""
+        return self in (StopReason.SEARCH_TIME, StopReason.SEARCH_INTERRUPT)
 
 
 @dataclass(frozen=True)

@@ -240,7 +240,7 @@ class HullSearch(Generic[O]):
         self._last: SolvedHull | None = None
 
     def run(self, start: SearchStart | None) -> SearchResult:
-        """Search; if the time of the user runs out, return the last hull that was solved.
+        """Search; if the user wants an end, return the last hull that was solved.
 
         Raises
         ------
@@ -252,9 +252,9 @@ class HullSearch(Generic[O]):
         except OutOfTime:
             if self._last is None:
                 raise
+        reason = StopReason.of_cut_search()
         with time_limit(np.inf):
-            bound = TailBound.unknown(StopReason.SEARCH_TIME)
-            return self._result(self._last, bound, StopReason.SEARCH_TIME)
+            return self._result(self._last, TailBound.unknown(reason), reason)
 
     def _run(self, start: SearchStart | None) -> SearchResult:
         raise NotImplementedError

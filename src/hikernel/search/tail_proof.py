@@ -125,7 +125,7 @@ class TailProof:
         try:
             return self._run()
         except OutOfTime:
-            return TailBound.unknown(StopReason.PROOF_TIME)
+            return TailBound.unknown(StopReason.of_cut_proof())
 
     def _run(self) -> TailBound:
         """Visit sets of one, two, three, ... variables until none is open."""

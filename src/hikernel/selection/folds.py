@@ -11,18 +11,21 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 
 from hikernel.engines.machine import (
+    Interrupt,
     blas_limit,
     check_time,
     deadline,
+    interrupt,
     is_late,
     share_of_threads,
     time_limit,
@@ -161,14 +164,18 @@ def cross_validate(
             if whole.end is not None:
                 break
         part = part[: len(whole.points) - start]
-        jobs = (delayed(_advanced)(path, problem, settings, part, deadline()) for path in paths)
+        limits = deadline(), interrupt()
+        jobs = (delayed(_advanced)(path, problem, settings, part, *limits) for path in paths)
         before = [len(path.terms) for path in paths]
         advanced: list[FoldPath] = []
-        with _shared_blas(n_jobs, prefer, len(paths)):
+        with _shared_blas(n_jobs, prefer, len(paths)), _kept_if_interrupted(n_jobs):
             for path in _parallel(n_jobs, prefer, one_by_one=count is not None)(jobs):
                 if count is not None:
                     count(len(path.terms) - before[len(advanced)])
                 advanced.append(path)
+        if len(advanced) < len(paths):
+            end = PathEnd.INTERRUPT
+            break
         paths = advanced
         _log_scores(paths, part, start)
         shortest = min(paths, key=lambda path: len(path.terms))
@@ -232,7 +239,7 @@ class FoldPath:
         """Solve for the next lambdas, and score the models and their refits."""
         train, test = self._fold
         if is_late():
-            self.end = PathEnd.TIME
+            self.end = PathEnd.of_cut_path()
             return
         if self._solver is None:
             self._solver = PathSolver(problem.subset(train), settings, self._points)
@@ -246,7 +253,7 @@ class FoldPath:
             try:
                 found = [self._scored(name, part, point.model, test) for name in self.refits]
             except OutOfTime:
-                self.end = PathEnd.TIME
+                self.end = PathEnd.of_cut_path()
                 return
             self.work += point.model.work
             self.scores.append([score for score, _ in found])
@@ -288,11 +295,31 @@ def _advanced(
     settings: SearchSettings,
     lams: list[float],
     end: float,
+    stop: Interrupt | None,
 ) -> FoldPath:
-    """Advance a fold in this process; ``end`` is the deadline of the process that asks."""
-    with time_limit(end):
+    """Advance a fold in this process; ``end`` and ``stop`` are the limits of who asks."""
+    with time_limit(end, stop):
         path.advance(problem, settings, lams)
     return path
+
+
+@contextmanager
+def _kept_if_interrupted(n_jobs: int | None) -> Iterator[None]:
+    """Leave the context early, without an exception, where Ctrl-C is to keep what there is.
+
+    Folds in this thread end by themselves. Folds elsewhere are given up: other processes neither
+    see what this one has heard, nor do all of them survive the same Ctrl-C.
+    """
+    stop = interrupt()
+    if stop is None:
+        yield
+        return
+    try:
+        with stop.at_once(effective_n_jobs(n_jobs) > 1):
+            yield
+    except (KeyboardInterrupt, BrokenProcessPool):
+        if not stop.asked:
+            raise
 
 
 def _parallel(n_jobs: int | None, prefer: str | None, *, one_by_one: bool) -> Parallel:

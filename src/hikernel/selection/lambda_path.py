@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hikernel.engines.machine import time_limit
+from hikernel.engines.machine import is_interrupted, time_limit
 from hikernel.engines.protocol import Engine, FloatArray, Vertex
 from hikernel.errors import OutOfTime, Reason
 from hikernel.search import SearchSettings, StopReason
@@ -68,6 +68,17 @@ class PathEnd(Reason):
     )
     SATURATED = "The fit saturated."
     TIME = "The time budget is spent; with more time the path would go on."
+    INTERRUPT = "An interrupt ended the path; without it the path would go on."
+
+    @classmethod
+    def of_cut_path(cls) -> PathEnd:
+        """Return why a path is cut short now: by an interrupt, or by the time budget."""
+        return cls.INTERRUPT if is_interrupted() else cls.TIME
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether the user ended the path."""
+        return self in (PathEnd.TIME, PathEnd.INTERRUPT)
 
 
 @dataclass(frozen=True)
@@ -217,7 +228,7 @@ class PathSolver:
         try:
             model = problem.solve(lam, self._settings, start=start)
         except OutOfTime:
-            self.end = PathEnd.TIME
+            self.end = PathEnd.of_cut_path()
             if self.points:
                 return None
             model = constant_model(problem, lam, self._settings)
@@ -229,8 +240,8 @@ class PathSolver:
         self.points.append(point)
         reason = model.certificate.reason
         full = len(model.nodes) >= self._settings.max_kernels
-        if reason is StopReason.SEARCH_TIME:
-            self.end = PathEnd.TIME
+        if isinstance(reason, StopReason) and reason.is_cut_search:
+            self.end = PathEnd.of_cut_path()
         elif full or reason is StopReason.MAX_KERNELS:
             self.end = PathEnd.MAX_KERNELS
         elif reason is StopReason.MAX_COLUMNS:
@@ -336,18 +347,19 @@ def has_turned(errors: Sequence[float], patience: int = _PATIENCE) -> bool:
 
 
 def without_proof(model: TermModel) -> TermModel:
-    """Return a model whose proof was never begun, because the time of the user was up."""
+    """Return a model whose proof was never begun, because the user wanted an end."""
     certificate = model.certificate
-    if certificate.reason is StopReason.SEARCH_TIME:
+    if isinstance(certificate.reason, StopReason) and certificate.reason.is_cut_search:
         return model
-    return replace(model, certificate=replace(certificate, reason=StopReason.PROOF_TIME))
+    reason = StopReason.of_cut_proof()
+    return replace(model, certificate=replace(certificate, reason=reason))
 
 
 def constant_model(problem: TrainingProblem, lam: float, settings: SearchSettings) -> TermModel:
     """Return the model of the sources of the graph alone, for when there was no time for more."""
     with time_limit(np.inf):
         model = problem.solve(lam, replace(settings, max_kernels=1, certify="none"))
-    certificate = replace(model.certificate, reason=StopReason.SEARCH_TIME)
+    certificate = replace(model.certificate, reason=StopReason.of_cut_search())
     return replace(model, certificate=certificate)
 
 
