@@ -214,3 +214,9 @@ def test_other_names(frame):
     many = {name: [1] for name in "cdefghi"}
     with pytest.raises(ValueError, match=r"- g\n- \.\.\.\nFeature names seen"):
         table.transform(frame(many))
+
+
+def test_extension_types_with_several_values_in_a_row():
+    frame = pl.from_pandas(pd.DataFrame({"a": pd.interval_range(0.0, 3.0, 3)}))
+    with pytest.raises(TypeError, match=r"Column 'a' holds .*Struct.*plain columns"):
+        fit_table(frame)

@@ -212,10 +212,7 @@ def _read_series(name: str, series: Any) -> RawColumn:
 
     dtype = series.dtype
     if dtype.is_nested():
-        raise TypeError(
-            f"Column {name!r} holds {dtype}; each argument must be a string or a real number, so "
-            "split it into plain columns first."
-        )
+        raise TypeError(_nested(name, dtype))
     if isinstance(dtype, nw.Unknown) and series.null_count() == len(series):
         return RawColumn(name, np.full(len(series), None, dtype=object))
     declared = isinstance(dtype, (nw.Categorical, nw.Enum))
@@ -230,7 +227,17 @@ def _read_series(name: str, series: Any) -> RawColumn:
     zone = getattr(dtype, "time_zone", None)
     if zone is not None:
         series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-    return RawColumn(name, series.to_numpy(), declared, order, ordered, zone)
+    values = series.to_numpy()
+    if values.ndim != 1:  # extension types of polars, such as the intervals of pandas
+        raise TypeError(_nested(name, series.to_native().dtype))
+    return RawColumn(name, values, declared, order, ordered, zone)
+
+
+def _nested(name: str, dtype: Any) -> str:
+    return (
+        f"Column {name!r} holds {dtype}; each argument must be a string or a real number, so "
+        "split it into plain columns first."
+    )
 
 
 def _declared_order(series: Any) -> tuple[tuple[Any, ...] | None, bool]:
