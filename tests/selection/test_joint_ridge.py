@@ -54,7 +54,7 @@ def test_rows_are_left_out_almost_exactly(mu):
     features, y, omega = rows()
     features -= omega @ features
     problem = objective(features, y, omega)
-    theta, factor = minimised(problem, mu)
+    theta, factor, _ = minimised(problem, mu)
     fitted = problem.predict(theta)[:, 0]
     approximate = problem.left_out(theta, factor)[:, 0]
     exact = np.empty(len(y))

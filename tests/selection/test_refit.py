@@ -235,6 +235,20 @@ def test_many_variables_lower_the_degree(one_pass):
     assert refit("variables", problem, problem.solve(0.001, SETTINGS)) is None
 
 
+@pytest.mark.parametrize(("p", "many"), [(13, False), (14, True)])  # 377 and 469 products
+def test_too_many_variables_are_told_before_any_basis_is_fitted(p, many, monkeypatch):
+    problem, _, _ = make(p=p, truth=lambda X: X.sum(axis=1), n=400)
+    model = problem.solve(0.001, SETTINGS)
+    assert len(selected_variables(model)) == p
+    fitted = []
+    richer = type(problem.design).richer
+    monkeypatch.setattr(
+        type(problem.design), "richer", lambda *args: fitted.append(1) or richer(*args)
+    )
+    assert refit("variables", problem, model) is None
+    assert bool(fitted) is not many
+
+
 @pytest.mark.parametrize(
     "basis",
     [Spline(), Gaussian(constant_level=True), Gaussian(), Categorical()],

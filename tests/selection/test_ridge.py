@@ -18,7 +18,7 @@ from hikernel.losses import (
     SquaredHinge,
     Tweedie,
 )
-from hikernel.selection.ridge import fit_ridge
+from hikernel.selection.ridge import RidgeObjective, fit_ridge
 
 LOSSES = [LogLoss(), Poisson(), Huber(), SquaredHinge(), Gamma(), Tweedie(1.3)]
 
@@ -115,6 +115,36 @@ def test_the_strength_chosen_is_the_best_of_those_tried():
     ]
     assert fit.score == pytest.approx(min(scores))
     assert fit.score < 0.9 * scores[0]
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_the_strength_of_other_losses_is_the_best_until_two_are_worse(loss):
+    features, y, omega = case(loss, 60, 15)
+    fit = fit_ridge(features.copy(), y, omega, loss)
+    grid = np.geomspace(1e-7, 100.0, 15)[::-1]
+    fits = [fit_ridge(features.copy(), y, omega, loss, mu) for mu in grid]
+    scores = np.array([one.score for one in fits])
+    best = next(
+        k for k in range(1, len(grid)) if scores[k] < np.min(scores[:k]) and
+        np.min(scores[k + 1 : k + 3], initial=np.inf) >= scores[k]
+    )  # fmt: skip
+    assert fit.mu == pytest.approx(fits[best].mu)
+    # The curvature at the solution for one penalty begins the solve for the next.
+    assert fit.score == pytest.approx(scores[best], rel=1e-5)
+    np.testing.assert_allclose(fit.coef, fits[best].coef, atol=1e-4 * np.max(np.abs(fit.coef)))
+
+
+def test_smaller_penalties_are_tried_while_the_largest_is_the_best(monkeypatch):
+    features, y, omega = case(LogLoss(), 60, 4)
+    asked = []
+
+    def rising(self, theta, factor):
+        asked.append(len(asked))
+        return -1e-3 * asked[-1] * y[:, None]
+
+    monkeypatch.setattr(RidgeObjective, "left_out", rising)
+    fit_ridge(features.copy(), y, omega, LogLoss())
+    assert len(asked) == 15
 
 
 def test_it_is_the_ridge_of_scikit_learn():

@@ -35,6 +35,10 @@ FormName = Literal["auto", "primal", "dual"]
 _MOST_FEATURES = 10**8
 """Largest number of features that are held at once for a joint loss: 0.8 GB."""
 
+_PRIMAL_SHARE = 1.5
+"""Columns per row up to which the R x R form is the faster one if its Gram matrix is kept: it does
+not multiply features again for every zeta. Without that, the n x n form is faster from one on."""
+
 _CONSTANT = 1e-26
 """A feature column counts as constant if its variance is at most this times its squared mean."""
 
@@ -55,7 +59,7 @@ class ReducedProblem:
     loss : Loss, optional
         The loss; the squared error by default.
     form : {"auto", "primal", "dual"}
-        The R x R or the n x n form; "auto" takes the smaller one. Hulls with a node that is given
+        The R x R or the n x n form; "auto" takes the faster one. Hulls with a node that is given
         by its Gram matrix always use the n x n form.
 
     Attributes
@@ -113,8 +117,14 @@ class ReducedProblem:
         if self._kernels is not None:
             return True
         if self._form_name == "auto":
-            return self.n_columns > self.engine.n_rows
+            return self.n_columns > self._most_primal_columns
         return self._form_name == "dual"
+
+    @property
+    def _most_primal_columns(self) -> int:
+        """Number of columns up to which the R x R form is the faster one."""
+        kept = isinstance(self.loss, SquaredError) and self.y.ndim == 1
+        return int((_PRIMAL_SHARE if kept else 1.0) * self.engine.n_rows)
 
     def solve(self, lam: float, *, tol: float, warm: WarmStart | None = None) -> ReducedSolution:
         """Solve for one lambda.
@@ -168,7 +178,7 @@ class ReducedProblem:
         widths = [self.engine.width(node) for node in fresh]
         size = self.n_columns + sum(widths)
         require_memory(
-            6 * min(size, self.engine.n_rows) ** 2,
+            6 * min(size, self._most_primal_columns) ** 2,
             f"A reduced problem of {size} feature columns",
             "Lower max_kernels, or use a basis with fewer columns per level.",
         )

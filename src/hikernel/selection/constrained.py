@@ -226,7 +226,7 @@ class _Constrained:
             f = (design @ theta)[:, None]
             first, second = quadratic.derivatives(f)
             slope = design.T @ (self.omega * first[:, 0]) + penalty * theta
-            factor = quadratic.factor(second, penalty[:, None], f)
+            factor = quadratic.factor(quadratic.curvature(second, f), penalty[:, None])
             aim, bound = self._step(theta, slope, factor)
             step = aim - theta
             if k == 0:

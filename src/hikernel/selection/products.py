@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping, Sequence
 
 from hikernel.engines.protocol import Node
-from hikernel.graphs import RicherDesign
+from hikernel.graphs import Grid, RicherDesign
 
-__all__ = ["LEAST_DEGREE", "MOST_FEATURES", "products"]
+__all__ = ["LEAST_DEGREE", "MOST_FEATURES", "are_too_many", "products"]
 
 MOST_FEATURES = 400
 """Largest number of columns of "variables"; its total degree is lowered until they fit."""
@@ -22,7 +23,7 @@ def products(rich: RicherDesign, selected: list[Node], most: int) -> list[Node]:
     is empty if that degree is below 3: the hull itself is then the richer model.
     """
     for degree in range(rich.degree, LEAST_DEGREE - 1, -1):
-        found = _up_to(rich, degree)
+        found = _up_to(rich.grid, rich.levels, degree)
         if found is None:
             continue
         nodes = sorted({*found, *selected}, key=lambda node: (rich.grid.degree(node), node))
@@ -31,12 +32,17 @@ def products(rich: RicherDesign, selected: list[Node], most: int) -> list[Node]:
     return []
 
 
-def _up_to(rich: RicherDesign, degree: int) -> list[Node] | None:
+def are_too_many(grid: Grid, variables: Sequence[int]) -> bool:
+    """Return whether even the products of the first levels are too many, in any richer grid."""
+    return _up_to(grid, {m: [1] for m in variables}, LEAST_DEGREE) is None
+
+
+def _up_to(grid: Grid, levels: Mapping[int, Sequence[int]], degree: int) -> list[Node] | None:
     """Return all products of total degree 1 to ``degree``, or None if there are too many."""
-    grid, limit = rich.grid, rich.grid.max_order
+    limit = grid.max_order
     out: list[Node] = [()]
-    for m, levels in rich.levels.items():
-        depths = [(j, grid.depth(m, j)) for j in levels]
+    for m, own in levels.items():
+        depths = [(j, grid.depth(m, j)) for j in own]
         left = [degree - grid.degree(node) for node in out]
         out += [
             (*node, (m, j))

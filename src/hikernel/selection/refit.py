@@ -24,6 +24,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import cast
 
 import numpy as np
 from scipy import linalg
@@ -32,9 +33,9 @@ from hikernel.engines.features import Blocks
 from hikernel.engines.machine import one_blas_thread
 from hikernel.engines.node_kernels import KernelOperator
 from hikernel.engines.protocol import Engine, FloatArray, Vertex
-from hikernel.graphs import Design
+from hikernel.graphs import Design, Grid
 from hikernel.losses import SquaredError
-from hikernel.selection.products import LEAST_DEGREE, MOST_FEATURES, products
+from hikernel.selection.products import LEAST_DEGREE, MOST_FEATURES, are_too_many, products
 from hikernel.selection.ridge import RidgeFit, fit_ridge
 from hikernel.selection.training import TermModel, TrainingProblem, term_variances
 
@@ -199,8 +200,7 @@ def _in_two_passes(
     whole: RidgeFit | None = None,
 ) -> Fitted:
     """Fit ridge on scaled features of some nodes, drop effects of small share, and fit again."""
-    omega = problem.engine.row_weights
-    blocks = Blocks([engine.width(node) for node in nodes])
+    blocks, omega = Blocks([engine.width(node) for node in nodes]), problem.engine.row_weights
     features = engine.features(nodes) * scales
     squares = omega @ (features - omega @ features) ** 2
     whole = whole or _fit(problem, design, nodes, features.copy(), scales)
@@ -281,8 +281,9 @@ def _variables(problem: TrainingProblem, model: TermModel) -> Fitted | None:
     if problem.design.variables([]) is None:
         return None
     chosen = selected_variables(model)
-    omega = problem.engine.row_weights
-    rich = problem.design.richer(problem.rows, omega, chosen)
+    if are_too_many(cast("Grid", problem.graph), chosen):
+        return None
+    rich = problem.design.richer(problem.rows, problem.engine.row_weights, chosen)
     if rich is None:
         return None
     known = {(m, j) for m in chosen for j in range(1, rich.grid.max_level(m) + 1)}

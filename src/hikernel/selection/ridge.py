@@ -46,6 +46,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
+from typing import NamedTuple
 
 import numpy as np
 from scipy import linalg
@@ -63,8 +64,9 @@ _CONSTANT = 1e-26
 _FEW_PENALTIES = np.geomspace(1e-7, 100.0, 15)
 """Values of mu for losses that need Newton's method for each value."""
 _PATIENCE = 2
-"""With several outputs the Hessian is large: smaller penalties are then not tried after this many
-scores in a row that are no better than the best."""
+"""Where every penalty needs Newton's method, smaller ones are not tried after this many scores in a
+row that are no better than the best; never while the largest penalty is the best, where the fit is
+almost a constant."""
 _CHUNK = 2**21
 """Numbers per chunk of rows in the leave-one-out step: 16 MiB."""
 _NEWTON_STEPS = 50
@@ -206,11 +208,12 @@ def _general(
     theta[-1] = loss.intercept(y, np.zeros(y.shape), omega) @ outputs
     best: RidgeFit | None = None
     grid = _FEW_PENALTIES if relative_mu is None else np.array([relative_mu])
+    curvature: Curvature | None = None
     worse = 0
-    for mu in unit * grid[::-1]:
+    for k, mu in enumerate(unit * grid[::-1]):
         penalty = np.full((size + 1, 1), max(float(mu), 1e-12 * unit, _TINY))
         penalty[-1] = 0.0
-        theta, factor = problem.minimise(penalty, theta)
+        theta, factor, curvature = problem.minimise(penalty, theta, curvature)
         score = loss.error(float(omega @ loss.value(y, problem.left_out(theta, factor))))
         worse += 1
         if best is None or score < best.score:
@@ -220,7 +223,7 @@ def _general(
             best = RidgeFit(
                 coef[:-1].reshape(size, *shape), intercept.reshape(shape), float(mu), score
             )
-        if shape and worse == _PATIENCE:
+        if _PATIENCE <= worse < k:
             break
     assert best is not None
     return best
@@ -235,6 +238,13 @@ def _contrasts(k: int) -> FloatArray:
            [ 0.  , -0.82]])
     """
     return np.asarray(linalg.helmert(k).T)
+
+
+class Curvature(NamedTuple):
+    """The Hessian of the loss, and what a joint loss subtracts from it: its square, or None."""
+
+    hessian: FloatArray
+    coupling: FloatArray | None
 
 
 @dataclass(frozen=True)
@@ -259,8 +269,14 @@ class RidgeObjective:
         second = self.outputs.T @ self.loss.hessian(self.y, f) @ self.outputs
         return self.loss.gradient(self.y, f) @ self.outputs, second
 
-    def minimise(self, penalty: FloatArray, theta: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the minimiser and the Cholesky factor of the Hessian there."""
+    def minimise(
+        self, penalty: FloatArray, theta: FloatArray, curvature: Curvature | None = None
+    ) -> tuple[FloatArray, FloatArray, Curvature]:
+        """Return the minimiser, the Cholesky factor of the Hessian there, and its part of the loss.
+
+        ``curvature`` is that part at theta, where it is known: theta is the minimiser for another
+        penalty. It is most of the work of a step.
+        """
 
         def stepped(theta: FloatArray, step: FloatArray, length: float) -> tuple[FloatArray, float]:
             after = theta - length * step
@@ -269,11 +285,14 @@ class RidgeObjective:
             return after, float(self.omega @ losses) + penalised
 
         _, before = stepped(theta, theta, 0.0)
+        known = curvature
         for _ in range(_NEWTON_STEPS):
             f = self.predict(theta)
             first, second = self.derivatives(f)
             slope = self.design.T @ (self.omega[:, None] * first) + penalty * theta
-            factor = self.factor(second, penalty, f)
+            if known is None:
+                known = self.curvature(second, f)
+            factor = self.factor(known, penalty)
             step = linalg.cho_solve((factor, True), slope.T.ravel(), check_finite=False)
             step = step.reshape(slope.T.shape).T
             descent = -float(np.sum(slope * step))
@@ -284,20 +303,30 @@ class RidgeObjective:
             gain, before = before - after, after
             if gain <= 1e-10 * max(before, 1e-300):
                 break
-        return theta, factor
+            known = None
+        return theta, factor, known or self.curvature(self.derivatives(f)[1], f)
 
-    def factor(self, second: FloatArray, penalty: FloatArray, f: FloatArray) -> FloatArray:
-        """Return the Cholesky factor of the Hessian."""
-        width, outputs = len(penalty), second.shape[1]
+    def curvature(self, second: FloatArray, f: FloatArray) -> Curvature:
+        """Return the Hessian of the loss, from the second derivatives of the rows."""
+        width, outputs = self.design.shape[1], second.shape[1]
         blocks = np.empty((outputs, width, outputs, width))
         for a, b in itertools.combinations_with_replacement(range(outputs), 2):
-            weights = self.omega * (second[:, a, b] + (1e-10 if a == b else 0.0))
-            block = self.design.T @ (weights[:, None] * self.design)
+            if a == b:  # the product of a matrix with its own transpose takes half the time
+                weights = self.omega * (np.maximum(second[:, a, a], 0.0) + 1e-10)
+                half = np.sqrt(weights)[:, None] * self.design
+                blocks[a, :, a] = half.T @ half
+                continue
+            block = self.design.T @ ((self.omega * second[:, a, b])[:, None] * self.design)
             blocks[a, :, b], blocks[b, :, a] = block, block
         hessian = blocks.reshape(outputs * width, outputs * width)
+        return Curvature(hessian, self.loss.coupling(self.y, f, self.design))
+
+    def factor(self, curvature: Curvature, penalty: FloatArray) -> FloatArray:
+        """Return the Cholesky factor of the Hessian of the objective."""
+        hessian, coupling = curvature.hessian.copy(), curvature.coupling
+        outputs = len(hessian) // len(penalty)
         diagonal = np.tile(penalty[:, 0], outputs) + 1e-14 * np.trace(hessian)
         hessian.flat[:: len(hessian) + 1] += diagonal
-        coupling = self.loss.coupling(self.y, f, self.design)
         if coupling is not None:
             # The Hessian of a joint loss is zero along the intercept, which the loss fixes.
             smaller = hessian - coupling.T @ coupling
@@ -316,6 +345,11 @@ class RidgeObjective:
         if self.loss.joint:
             return self._left_out_of_joint(f, factor)
         first, second = self.derivatives(f)
+        if outputs == 1:
+            half = linalg.solve_triangular(factor, self.design.T, lower=True, check_finite=False)
+            sizes = self.omega * np.sum(half**2, axis=0)
+            free = np.maximum(1.0 - sizes * second[:, 0, 0], 1e-10)
+            return np.asarray(f + (first[:, 0] * sizes / free)[:, None] @ self.outputs.T)
         inverse = linalg.solve_triangular(
             factor, np.eye(len(factor)), lower=True, check_finite=False
         )
