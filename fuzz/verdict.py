@@ -21,7 +21,15 @@ import numpy as np
 from hikernel import HKLClassifier, HKLRegressor, HKLRegressorCV
 from hikernel.graphs import KernelGraph, PrecomputedGrid
 
-__all__ = ["FuzzError", "Outcome", "attempt", "check_certificate", "check_clear", "check_words", "require"]
+__all__ = [
+    "FuzzError",
+    "Outcome",
+    "attempt",
+    "check_certificate",
+    "check_clear",
+    "check_words",
+    "require",
+]
 
 CLEAR = (ValueError, TypeError, MemoryError, OSError, ImportError)
 """Types of errors that users expect; MemoryError is one that was foreseen, with a message."""

@@ -131,6 +131,30 @@ def test_what_is_no_table_is_said_in_a_sentence(name, content, sentence, tmp_pat
     assert sentence.format(path=path) in caught.value.message
 
 
+@pytest.mark.parametrize("ending", ["feather", "parquet"])
+def test_text_that_is_damaged_inside_a_file_is_found_before_pandas_follows_it(ending, tmp_path):
+    frame = pd.DataFrame({"town": ["Bergen", "Oslo"]})
+    path = tmp_path / f"a.{ending}"
+    if ending == "feather":
+        frame.to_feather(path, compression="uncompressed")
+    else:
+        frame.to_parquet(path, compression="none", use_dictionary=False, write_statistics=False)
+    path.write_bytes(path.read_bytes().replace(b"Bergen", b"Berg\xff\xff"))
+    with pytest.raises(BadInput, match="cannot be read as"):
+        read(path)
+
+
+def test_a_file_that_claims_more_than_there_is_memory_for(tmp_path, houses, monkeypatch):
+    houses.to_parquet(tmp_path / "a.parquet")
+
+    def fail(path):
+        raise MemoryError("malloc of size 39406496739491968 failed")
+
+    monkeypatch.setattr(pd, "read_parquet", fail)
+    with pytest.raises(BadInput, match="claims more data than there is memory for"):
+        read(tmp_path / "a.parquet")
+
+
 def test_files_that_are_not_there(tmp_path):
     for name in ("no.csv", "no.parquet", "no.xlsx"):
         with pytest.raises(BadInput, match=r"There is no file '.*no\."):

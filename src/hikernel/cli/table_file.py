@@ -193,14 +193,26 @@ def _read_binary(path: str, kind: str) -> pd.DataFrame:
     with open(path, "rb"):  # so that a missing file is not an error of pyarrow
         pass
     try:
+        _check_arrow(path, kind)
         frame = pd.read_parquet(path) if kind == "Parquet" else pd.read_feather(path)
-    except MemoryError:
-        raise
+    except MemoryError as error:
+        raise BadInput(
+            f"'{path}' cannot be read as {kind}: it claims more data than there is memory for; it "
+            "may be damaged."
+        ) from error
     except Exception as error:  # the parsers raise many types on damaged data
         reason = error if isinstance(error, (ValueError, OSError)) else "it is damaged"
         raise BadInput(f"'{path}' cannot be read as {kind}: {reason}") from error
     # What was an index with a name in pandas is a column for everybody else.
     return frame.reset_index() if any(frame.index.names) else frame
+
+
+def _check_arrow(path: str, kind: str) -> None:
+    """Raise if the text or the offsets of a file are damaged, which pandas would follow blindly."""
+    from pyarrow import feather, parquet
+
+    read = parquet.read_table if kind == "Parquet" else feather.read_table
+    read(path, memory_map=False).validate(full=True)
 
 
 def _read_text(
