@@ -159,8 +159,7 @@ class Note:
 
 def note(fits: int) -> Note:
     """Look at this process, after what can be freed is freed."""
-    for _ in range(2):
-        gc.collect()
+    gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
     resident = int(Path("/proc/self/statm").read_text().split()[1])
     return Note(
