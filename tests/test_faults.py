@@ -24,6 +24,7 @@ from hikernel.errors import CertificateWarning, ConvergenceWarning
 from hikernel.experiments import store
 from hikernel.experiments.store import Job, Result, Store
 from hikernel.persistence import whole_file
+from hikernel.selection import folds
 
 TOOL = Path(__file__).resolve().parents[1] / "tools" / "faults.py"
 
@@ -122,6 +123,26 @@ def test_ctrl_c_can_keep_the_best_model_so_far(name):
     assert model.predict(X).shape == y.shape
     assert not model.certificate_.certified
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_ctrl_c_before_the_folds_starts_no_process(monkeypatch):
+    X, y = data(n=60, p=4)
+    model = HKLRegressorCV(n_jobs=2, on_interrupt="keep")
+    read = model._read_data
+
+    def press_and_read(*arguments):
+        os.kill(os.getpid(), signal.SIGINT)
+        return read(*arguments)
+
+    def no_process(*arguments, **given):
+        raise AssertionError("processes are started")
+
+    monkeypatch.setattr(model, "_read_data", press_and_read)
+    monkeypatch.setattr(folds, "_parallel", no_process)
+    with pytest.warns((ConvergenceWarning, CertificateWarning)):
+        model.fit(X, y)
+    assert model.predict(X).shape == y.shape
+    assert not model.certificate_.certified
 
 
 # -- lack of memory -------------------------------------------------------------------------------
