@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test test-fast coverage lint format docs fuzz faults bench bench-peers reproduce clean
+.PHONY: help demo test test-fast coverage lint format docs fuzz faults soak bench bench-peers reproduce clean
 
 help:
 	@echo "make demo    fit a model on data with a known truth, and write a page on it"
@@ -13,6 +13,7 @@ help:
 	@echo "make coverage   all tests, and the lines and branches that none of them reaches"
 	@echo "make fuzz    generated bad input for the estimators (CASES=2000 SEED=0)"
 	@echo "make faults  kill -9 at random points of fits, saves and reproduce (KILLS=100 SEED=0)"
+	@echo "make soak    hundreds of fits in a row: memory, files and threads must not grow (FITS=500)"
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff reformat the code"
 	@echo "make docs    the documentation as pages, docs/_build/html/index.html; runs the gallery"
@@ -64,6 +65,11 @@ fuzz: $(VENV)/.test
 KILLS ?= 100
 faults: $(VENV)/.test
 	$(BIN)/python tools/faults.py --kills $(KILLS) --seed $(SEED)
+
+# Fits of every kind in one process: what grows from fit to fit ends it with an error.
+FITS ?= 500
+soak: $(VENV)/.test
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python tools/soak.py --fits $(FITS)
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .

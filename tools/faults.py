@@ -29,7 +29,7 @@ from hikernel import HKLRegressor, load
 from hikernel.experiments.figure import figure_jobs
 from hikernel.experiments.store import Store
 
-N_MODELS = 12
+N_MODELS = 16
 """Models that the work "fit" fits and saves."""
 N_SAVED_ROWS = 40_000
 """Rows of the models of the work "save": a file of a megabyte takes some time to write."""
@@ -112,8 +112,13 @@ def running(name: str, folder: Path) -> Iterator[tuple[subprocess.Popen[bytes], 
         process.wait()
 
 
-def kill_at_random(name: str, folder: Path, rng: random.Random, span: float) -> list[str]:
-    """Run the work, kill it at a random moment after its first line; return the lines it said.
+def kill_at_random(
+    name: str, folder: Path, rng: random.Random, span: float
+) -> tuple[list[str], bool]:
+    """Run the work, and kill it at a random moment after its first line.
+
+    Half of the time it is killed when it begins to write, and where there are workers, one of them
+    may be the one.
 
     Parameters
     ----------
@@ -125,11 +130,20 @@ def kill_at_random(name: str, folder: Path, rng: random.Random, span: float) -> 
         Draws the moment.
     span : float
         Seconds after the first line within which it is killed.
+
+    Returns
+    -------
+    lines : list of str
+        What it said.
+    killed : bool
+        Whether the kill came before its end.
     """
     with running(name, folder) as (process, said):
         while said.stat().st_size == 0 and process.poll() is None:
             time.sleep(0.001)
         time.sleep(rng.uniform(0.0, span))
+        if rng.random() < 0.5:
+            wait_for_write(folder, process)
         workers = workers_of(process.pid)
         if workers and rng.random() < 0.4:
             with suppress(ProcessLookupError):
@@ -138,10 +152,26 @@ def kill_at_random(name: str, folder: Path, rng: random.Random, span: float) -> 
             if process.returncode != 0 and KILLED not in said.read_text():
                 raise FaultError(f"a killed worker ends in: {said.read_text()[-500:]}")
         else:
-            os.kill(process.pid, signal.SIGKILL)
+            process.kill()
             process.wait()
         text = said.read_text()
-    return text[: text.rfind("\n") + 1].splitlines()  # a line that was cut off announces nothing
+    # A line that was cut off announces nothing.
+    return text[: text.rfind("\n") + 1].splitlines(), process.returncode != 0
+
+
+def wait_for_write(folder: Path, process: subprocess.Popen[bytes]) -> None:
+    """Wait until a file of the folder changes: what is killed then is often in the middle of it."""
+
+    def sizes() -> dict[str, int]:
+        found = {}
+        for entry in os.scandir(folder):
+            with suppress(FileNotFoundError):
+                found[entry.name] = entry.stat().st_size
+        return found
+
+    before, end = sizes(), time.monotonic() + 1.0
+    while sizes() == before and time.monotonic() < end and process.poll() is None:
+        pass
 
 
 def workers_of(parent: int) -> list[int]:
@@ -217,14 +247,13 @@ def kill_fits(folder: Path, kills: int, rng: random.Random) -> int:
     whole.mkdir()
     fit_and_save_quietly(whole)
     expected = {path.name: path.read_bytes() for path in whole.iterdir()}
-    work = _fresh(folder, 0)
-    for kill in range(kills):
-        before = {path.name for path in work.glob("*.hik")}
-        check_fit(work, kill_at_random("fit", work, rng, 0.4), expected)
-        if before - {path.name for path in work.glob("*.hik")}:
-            raise FaultError("files that were there before a kill are gone")
-        if len(before) == N_MODELS:
-            work = _fresh(folder, kill + 1)
+    work = fresh(folder)
+    while kills > 0:
+        lines, killed = kill_at_random("fit", work, rng, 0.4)
+        check_fit(work, lines, expected)
+        kills -= killed
+        if len(list(work.glob("*.hik"))) == N_MODELS:
+            work = fresh(folder)
     finish("fit", work)
     check_fit(work, [str(number) for number in range(N_MODELS)], expected)
     return len(list(folder.rglob(".*.tmp")))
@@ -238,12 +267,12 @@ def fit_and_save_quietly(folder: Path) -> None:
 
 def kill_saves(folder: Path, kills: int, rng: random.Random) -> int:
     """Kill saves to one file; return how many files were half written."""
-    work = _fresh(folder, 0)
+    work = fresh(folder)
     for number, name in enumerate(("first", "second")):
         model_of(number, N_SAVED_ROWS).save(work / name)
     expected = {name: (work / name).read_bytes() for name in ("first", "second")}
     for _ in range(kills):
-        check_save(work, kill_at_random("save", work, rng, 0.2), expected)
+        check_save(work, kill_at_random("save", work, rng, 0.2)[0], expected)
     load(work / "first").save(work / "model.hik")
     if (work / "model.hik").read_bytes() != expected["first"]:
         raise FaultError("model.hik cannot be saved any more")
@@ -259,20 +288,21 @@ def kill_reproductions(folder: Path, kills: int, rng: random.Random) -> int:
     if set(results) != set(JOBS):
         raise FaultError("an undisturbed run does not do all jobs")
     expected = {str(job): numbers_of(result.to_json()) for job, result in results.items()}
-    work = _fresh(folder, 0)
-    for kill in range(kills):
-        check_reproduce(work, kill_at_random("reproduce", work, rng, 4.0), expected)
+    work = fresh(folder)
+    while kills > 0:
+        lines, killed = kill_at_random("reproduce", work, rng, 4.0)
+        check_reproduce(work, lines, expected)
+        kills -= killed
         if not Store(work / "figure2.jsonl").missing(JOBS):
-            work = _fresh(folder, kill + 1)
+            work = fresh(folder)
     finish("reproduce", work)
     check_reproduce(work, [f"] {job}: " for job in JOBS], expected)
     return sum(len(Store(file).unreadable()) for file in folder.rglob("figure2.jsonl"))
 
 
-def _fresh(folder: Path, number: int) -> Path:
-    made = folder / f"work{number}"
-    made.mkdir()
-    return made
+def fresh(folder: Path) -> Path:
+    """Return a new folder in this one."""
+    return Path(tempfile.mkdtemp(dir=folder))
 
 
 ROUNDS = {"fit": kill_fits, "save": kill_saves, "reproduce": kill_reproductions}

@@ -97,3 +97,37 @@ def test_few_rows_are_not_worth_a_thread(monkeypatch):
     idents = list(machine.in_threads(lambda _: threading.get_ident(), [0, 1, 2], n_rows=10))
     assert set(idents) == {here}
     assert list(machine.in_threads(np.sqrt, [])) == []
+
+
+class Interrupted:
+    """A BLAS library during whose k-th call Ctrl-C is pressed."""
+
+    def __init__(self, presses_at):
+        self.threads, self.calls, self.presses_at = 2, 0, presses_at
+
+    def _call(self):
+        self.calls += 1
+        if self.calls == self.presses_at:
+            raise KeyboardInterrupt
+
+    @property
+    def num_threads(self):
+        self._call()
+        return self.threads
+
+    def set_num_threads(self, threads):
+        self._call()
+        self.threads = threads
+
+
+@pytest.mark.parametrize("presses_at", range(1, 7))
+def test_ctrl_c_in_the_midst_of_a_limit_leaves_no_limit_behind(monkeypatch, presses_at):
+    library = Interrupted(presses_at)
+    monkeypatch.setattr(machine, "_blas_libraries", lambda: [library])
+    with pytest.raises(KeyboardInterrupt), machine.one_blas_thread():
+        assert library.threads == 1
+    assert library.threads == 2
+    assert machine.n_threads() == 2
+    with machine.one_blas_thread():
+        assert library.threads == 1
+    assert library.threads == 2

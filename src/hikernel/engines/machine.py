@@ -54,10 +54,10 @@ _outer_threads: ContextVar[int | None] = ContextVar("outer_threads", default=Non
 """Number of threads that were allowed before ``one_blas_thread`` was entered."""
 
 _limits_lock = threading.Lock()
-_limits: list[int] = []
+_limits: dict[object, int] = {}
 """The limits of ``blas_limit`` that hold now, of all Python threads."""
 _unlimited: list[int] = []
-"""Number of threads of each BLAS library before the first of these limits."""
+"""Number of threads of each BLAS library before the first of these limits; empty without any."""
 
 
 class Interrupt:
@@ -124,12 +124,14 @@ def time_limit(end: float, stop: Interrupt | None = None) -> Iterator[None]:
     That is when the monotonic clock has passed ``end``, or when ``stop`` was asked for. Only a time
     budget that the user has set comes here: without one, no result depends on a clock.
     """
-    tokens = _deadline.set(end), _interrupt.set(stop)
-    try:
+    before = _deadline.get(), _interrupt.get()
+    try:  # already here: Ctrl-C may come between the two, and must leave none of them behind
+        _deadline.set(end)
+        _interrupt.set(stop)
         yield
     finally:
-        _deadline.reset(tokens[0])
-        _interrupt.reset(tokens[1])
+        _deadline.set(before[0])
+        _interrupt.set(before[1])
 
 
 def deadline() -> float:
@@ -249,12 +251,13 @@ def one_blas_thread(when: bool = True) -> Iterator[None]:
     if not when:
         yield
         return
-    token = _outer_threads.set(n_threads())
+    before = _outer_threads.get()
     try:
+        _outer_threads.set(n_threads())
         with blas_limit(1):
             yield
     finally:
-        _outer_threads.reset(token)
+        _outer_threads.set(before)
 
 
 @contextmanager
@@ -264,24 +267,38 @@ def blas_limit(most: int) -> Iterator[None]:
     OpenBLAS has one number of threads for the whole process. If every Python thread saved it and
     set it back by itself, one could save the limit of another and leave it behind for good. So the
     number is the least of all limits that hold, and the last to leave restores what was before.
+
+    Fits enter and leave hundreds of times a second, so Ctrl-C does come in the midst of that.
     """
-    with _limits_lock:
-        if not _limits:
-            _unlimited[:] = [library.num_threads for library in _blas_libraries()]
-        _limits.append(most)
-        _apply_limits()
+    limit = object()
     try:
-        yield
-    finally:
-        with _limits_lock:
-            _limits.remove(most)
+        try:
+            with _limits_lock:
+                if not _unlimited:
+                    _unlimited[:] = [library.num_threads for library in _blas_libraries()]
+                _limits[limit] = most
+                _apply_limits()
+            yield
+        finally:
+            _leave(limit)
+    except BaseException:
+        _leave(limit)  # Ctrl-C may have cut the first one short; twice does no harm
+        raise
+
+
+def _leave(limit: object) -> None:
+    with _limits_lock:
+        _limits.pop(limit, None)
+        if _unlimited:
             _apply_limits()
+        if not _limits:
+            _unlimited.clear()
 
 
 def _apply_limits() -> None:
     """Set the threads of every library to the least limit, or to what was before all limits."""
     for library, before in zip(_blas_libraries(), _unlimited, strict=True):
-        threads = min([before, *_limits])
+        threads = min([before, *_limits.values()])
         if library.num_threads == threads:
             continue
         library.set_num_threads(threads)

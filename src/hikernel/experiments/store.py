@@ -142,8 +142,22 @@ class Store:
         return [job for job in dict.fromkeys(jobs) if job not in done]
 
     def add(self, result: Result) -> None:
-        """Append a result; it is on disk (fsync) when the method returns."""
+        """Append a result; it is on disk (fsync) when the method returns.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written, as on a full disk; the results before it stay as they were.
+        """
         self.file.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._append(result)
+        except OSError as error:
+            why = error.strerror or str(error)
+            remedy = "what was done before is saved, and the same command goes on from there"
+            raise OSError(error.errno, f"{why}; {remedy}", str(self.file)) from error
+
+    def _append(self, result: Result) -> None:
         with self.file.open("a+b") as out:
             # An interrupted run may have left a line without a newline at its end.
             if out.tell() > 0:

@@ -116,7 +116,8 @@ def _write(target: Path, text: str) -> None:
     try:
         write_whole(target, lambda stream: stream.write(content))
     except OSError as error:
-        raise type(error)(
+        sentence = (
             f"The model cannot be written to '{target}' ({error.strerror or error}); "
             "choose another file or folder."
-        ) from error
+        )
+        raise OSError(error.errno, sentence) from error

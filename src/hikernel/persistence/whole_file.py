@@ -60,7 +60,8 @@ def write_whole(target: Path, write: Callable[[BinaryIO], object]) -> None:
         os.replace(partial, target)
     except BaseException as error:
         partial.unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename == str(partial):
-            # Name the file of the user, who does not know of the temporary file.
-            raise OSError(error.errno, error.strerror, str(target)) from error
+        if isinstance(error, OSError) and error.filename in (str(partial), None):
+            # Name the file of the user, who does not know of the temporary file. A full disk, found
+            # while writing, names none.
+            raise OSError(error.errno, error.strerror or str(error), str(target)) from error
         raise

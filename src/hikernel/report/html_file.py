@@ -48,8 +48,9 @@ def write_report(summary: dict[str, Any], path: str | os.PathLike[str]) -> Path:
     try:
         write_whole(target, lambda stream: stream.write(content))
     except OSError as error:
-        raise type(error)(
+        sentence = (
             f"The report cannot be written to '{target}' ({error.strerror or error}); "
             "choose another file or folder."
-        ) from error
+        )
+        raise OSError(error.errno, sentence) from error
     return target

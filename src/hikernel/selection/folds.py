@@ -26,6 +26,7 @@ from hikernel.engines.machine import (
     check_time,
     deadline,
     interrupt,
+    is_interrupted,
     is_late,
     share_of_threads,
     time_limit,
@@ -169,6 +170,7 @@ def cross_validate(
         before = [len(path.terms) for path in paths]
         advanced: list[FoldPath] = []
         with _shared_blas(n_jobs, prefer, len(paths)), _kept_if_interrupted(n_jobs):
+            _check_interrupt(n_jobs)
             for path in _parallel(n_jobs, prefer, one_by_one=count is not None)(jobs):
                 if count is not None:
                     count(len(path.terms) - before[len(advanced)])
@@ -320,6 +322,12 @@ def _kept_if_interrupted(n_jobs: int | None) -> Iterator[None]:
     except (KeyboardInterrupt, BrokenProcessPool):
         if not stop.asked:
             raise
+
+
+def _check_interrupt(n_jobs: int | None) -> None:
+    """Raise if Ctrl-C came before: processes would be started, for seconds, only to end."""
+    if effective_n_jobs(n_jobs) > 1 and is_interrupted():
+        raise KeyboardInterrupt
 
 
 def _parallel(n_jobs: int | None, prefer: str | None, *, one_by_one: bool) -> Parallel:
