@@ -35,8 +35,10 @@ _SECONDS = 5.0
 _LONGEST = 600
 _FORBIDDEN = (
     "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork", "subprocess.Popen",
-    "pickle.find_class", "os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.link", "os.symlink", "os.chmod",
-    "os.putenv", "shutil.", "socket.", "ctypes.", "urllib.", "webbrowser.", "code.__new__", "marshal.load",
+    "pickle.find_class", "os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.link",
+    "os.symlink", "os.chmod",
+    "os.putenv", "shutil.", "socket.", "ctypes.", "urllib.", "webbrowser.", "code.__new__",
+    "marshal.load",
 )  # fmt: skip
 _watching = False
 NUMBERS = (
@@ -48,7 +50,8 @@ JUNK = (
     *NUMBERS, "", "x", "../../x", "\ud800", "a" * 10**4, [], {}, [[]], {"tuple": []}, {"dict": []},
     {"tuple": [1, 2]}, {"dict": [["a", 1]]}, {"array": ["float64", [2], "C"]}, {"object": []},
     {"array": ["float64", [2**62], "C"]}, {"array": ["object", [1], "C"]},
-    {"objects": [[1], ["a"]]}, {"objects": [[10**9], []]}, {"objects": [[2**40, 0], []]}, {"scalar": ["float64", "00" * 8]},
+    {"objects": [[1], ["a"]]}, {"objects": [[10**9], []]}, {"objects": [[2**40, 0], []]},
+    {"scalar": ["float64", "00" * 8]},
     {"scalar": ["str32", "ff" * 4]}, {"enum": ["Status", "CONVERGED"]}, {"enum": ["os", "name"]},
     {"object": ["os.system", {"command": "true"}]}, {"object": ["Poisson", {}]},
     {"object": ["Standardizer", {"mean": 0.0}]}, {"pickle": "gASVAAAA"},
@@ -56,7 +59,8 @@ JUNK = (
 NAMES = (
     "../../evil", "/evil", "arrays/../../evil.npy", "arrays/evil.py", "C:\\evil", "arrays/", "",
     "arrays/float64.npy/x", "state.json", "manifest.json", "STATE.JSON", "a\x00b",
-    "arrays/object.npy", "é.json", "x" * 5000, "arrays/float32.npy", "__init__.py", "arrays/int64.npy\n",
+    "arrays/object.npy", "é.json", "x" * 5000, "arrays/float32.npy", "__init__.py",
+    "arrays/int64.npy\n",
 )  # fmt: skip
 
 
@@ -145,7 +149,7 @@ def _use(model, X):
         with attempt(Outcome()), np.errstate(all="ignore"):
             ask()
     with attempt(Outcome()), np.errstate(all="ignore"):
-        require(len(model.predict(X)) == len(X), "another number of predictions than rows")
+        require(len(model.predict(X)) == X.shape[0], "another number of predictions than rows")
     seconds = time.perf_counter() - began
     require(seconds < 4 * _SECONDS, f"{seconds:.1f} s for using it")
 
