@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test test-fast coverage lint format docs fuzz bench bench-peers reproduce clean
+.PHONY: help demo test test-fast coverage lint format docs fuzz faults bench bench-peers reproduce clean
 
 help:
 	@echo "make demo    fit a model on data with a known truth, and write a page on it"
@@ -12,6 +12,7 @@ help:
 	@echo "make test-fast  the inner loop: no test marked slow, no examples in docstrings"
 	@echo "make coverage   all tests, and the lines and branches that none of them reaches"
 	@echo "make fuzz    generated bad input for the estimators (CASES=2000 SEED=0)"
+	@echo "make faults  kill -9 at random points of fits, saves and reproduce (KILLS=100 SEED=0)"
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff reformat the code"
 	@echo "make docs    the documentation as pages, docs/_build/html/index.html; runs the gallery"
@@ -58,6 +59,11 @@ CASES ?= 2000
 SEED ?= 0
 fuzz: $(VENV)/.test
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m fuzz estimators=$(CASES) --seed $(SEED)
+
+# Processes killed at random points: no part of a file is taken for the whole, and nothing is lost.
+KILLS ?= 100
+faults: $(VENV)/.test
+	$(BIN)/python tools/faults.py --kills $(KILLS) --seed $(SEED)
 
 lint: $(VENV)/.lint
 	$(BIN)/ruff check .

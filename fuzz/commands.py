@@ -6,6 +6,7 @@ import contextlib
 import functools
 import gzip
 import io
+import itertools
 import json
 import os
 import re
@@ -23,22 +24,75 @@ from hikernel.cli import main
 __all__ = ["run"]
 
 CELLS = (
-    "1", "2.5", "-3", "", "NA", "nan", "inf", "-inf", "1e300", "1e-320", "1e999", "1,5", "'", '"a"',
-    "2020-01-01", "2020-13-45", "01/02/2020", "12:30", "true", "FALSE", "=1+1", "0x10", "１２",
-    "1_000", "99999999999999999999999", "\t", "a b", *WORDS,
-)  # fmt: skip
+    "1",
+    "2.5",
+    "-3",
+    "",
+    "NA",
+    "nan",
+    "inf",
+    "-inf",
+    "1e300",
+    "1e-320",
+    "1e999",
+    "1,5",
+    "'",
+    '"a"',
+    "2020-01-01",
+    "2020-13-45",
+    "01/02/2020",
+    "12:30",
+    "true",
+    "FALSE",
+    "=1+1",
+    "0x10",
+    "１２",
+    "1_000",
+    "99999999999999999999999",
+    "\t",
+    "a b",
+    *WORDS,
+)
 OPTIONS = (
-    ["--loss", "poisson"], ["--loss", "hinge"], ["--task", "classification"],
-    ["--task", "regression"], ["--max-order", "1"], ["--basis", "spline"], ["--basis", "b=steps"],
+    ["--loss", "poisson"],
+    ["--loss", "hinge"],
+    ["--task", "classification"],
+    ["--task", "regression"],
+    ["--max-order", "1"],
+    ["--basis", "spline"],
+    ["--basis", "b=steps"],
     ["--basis", "magic"],
-    ["--categorical", "a"], ["--ordered", "a"], ["--ordered", "c=x,y"], ["--drop", "a"],
-    ["--drop", "nowhere"], ["--weight", "b"], ["--offset", "b"], ["--exposure", "b"],
-    ["--drop-missing-target"], ["--rule", "best"], ["--delimiter", ";"], ["--delimiter", "ab"],
-    ["--decimal", ","], ["--encoding", "latin-1"], ["--encoding", "nonsense"], ["--missing", "?"],
-    ["--keep-na"], ["--json"], ["-q"], ["--monotone", "a=1"], ["--monotone", "a=up"],
-    ["--allow", "a,b"], ["--forbid", "a,*"], ["--allow", "a"], ["--seed", "-1"], ["--n-jobs", "0"],
-    ["--time-budget", "0.2"], ["--time-budget", "nan"], ["--target", "b"], ["--nothing"],
-)  # fmt: skip
+    ["--categorical", "a"],
+    ["--ordered", "a"],
+    ["--ordered", "c=x,y"],
+    ["--drop", "a"],
+    ["--drop", "nowhere"],
+    ["--weight", "b"],
+    ["--offset", "b"],
+    ["--exposure", "b"],
+    ["--drop-missing-target"],
+    ["--rule", "best"],
+    ["--delimiter", ";"],
+    ["--delimiter", "ab"],
+    ["--decimal", ","],
+    ["--encoding", "latin-1"],
+    ["--encoding", "nonsense"],
+    ["--missing", "?"],
+    ["--keep-na"],
+    ["--json"],
+    ["-q"],
+    ["--monotone", "a=1"],
+    ["--monotone", "a=up"],
+    ["--allow", "a,b"],
+    ["--forbid", "a,*"],
+    ["--allow", "a"],
+    ["--seed", "-1"],
+    ["--n-jobs", "0"],
+    ["--time-budget", "0.2"],
+    ["--time-budget", "nan"],
+    ["--target", "b"],
+    ["--nothing"],
+)
 READING = ("--delimiter", "--decimal", "--encoding", "--missing")
 _SENTENCE = re.compile(r"^hikernel( [a-z]+)?: .{8,}")
 
@@ -57,12 +111,20 @@ def run(rng):
         else:
             with open("model.hik", "wb") as stream:
                 stream.write(_model())
-            rest = {
-                "predict": ([path], [path, "--json"], [path, "--out", "o.csv"]),
-                "explain": ([], ["--rows", path], ["--json"]),
-                "export": (["m.py"], ["m.sql"], ["m.json"], ["m.txt"], [path]),
+            arguments = {
+                "predict": [
+                    "predict",
+                    "model.hik",
+                    path,
+                    *some(rng, ([], ["--json"], ["--out", "o.csv"])),
+                ],
+                "explain": ["explain", "model.hik", *some(rng, ([], ["--rows", path], ["--json"]))],
+                "export": [
+                    "export",
+                    "model.hik",
+                    some(rng, ("m.py", "m.sql", "m.json", "m.txt", path)),
+                ],
             }[command]
-            arguments = [command, "model.hik", *some(rng, rest)]
         code, out, err = _called(arguments)
         _check(code, out, err, arguments, outcome)
         if command == "fit" and code == 0 and os.path.exists("model.hik"):
@@ -76,8 +138,11 @@ def run(rng):
 def _reading(arguments):
     """Return those of the arguments that say how a file is read."""
     pairs = zip(arguments, [*arguments[1:], ""], strict=True)
-    kept = [word for pair in pairs if pair[0] in READING for word in pair]
-    return [*kept, *(["--keep-na"] if "--keep-na" in arguments else [])]
+    kept = [[name, value] for name, value in pairs if name in READING]
+    return [
+        *itertools.chain.from_iterable(kept),
+        *(["--keep-na"] if "--keep-na" in arguments else []),
+    ]
 
 
 def _called(arguments):
@@ -154,10 +219,15 @@ def _write_table(rng):
     header = ["a", "b", "c", "day", "y"]
     strange = rng.random() < 0.5
     rows = [
-        [f"{rng.standard_normal():.3g}", str(rng.integers(0, 4)), some(rng, "xy"),
-         f"2020-01-{1 + i:02d}", f"{rng.gamma(2.0):.3g}"]
+        [
+            f"{rng.standard_normal():.3g}",
+            str(rng.integers(0, 4)),
+            some(rng, "xy"),
+            f"2020-01-{1 + i:02d}",
+            f"{rng.gamma(2.0):.3g}",
+        ]
         for i in range(n)
-    ]  # fmt: skip
+    ]
     if strange:
         for _ in range(int(rng.integers(1, 6))):
             if n:

@@ -53,9 +53,12 @@ def walk_through(page):
     """Scroll through the whole page, so that every plot that can be seen is drawn."""
     from playwright.sync_api import expect
 
-    for y in range(0, page.evaluate("document.documentElement.scrollHeight"), 600):
+    # Plots that are drawn move what is below them, so that the height is asked for at every step.
+    y = 0
+    while y < page.evaluate("document.documentElement.scrollHeight"):
         page.evaluate(f"window.scrollTo(0, {y})")
         page.wait_for_timeout(30)
+        y += 300
     # Not wait_for_function: it evaluates text inside the page, which the page's policy forbids.
     expect(page.locator(".plot:not([data-drawn])")).to_have_count(0, timeout=30_000)
 

@@ -305,9 +305,10 @@ def test_scales_of_kernels_do_not_break_the_proof():
                 0.01,
             )
             assert result.certificate.dual_bound <= twin * (1 + 1e-7)
-            if result.solution.status.ok:
+            assert result.certificate.objective == pytest.approx(twin, rel=2e-3)
+            # Rounding of Gram matrices 1e12 apart leaves nothing to prove with; features are exact.
+            if kind == "features" or scale < 1e6:
                 assert result.certificate.certified
-                assert result.certificate.objective == pytest.approx(twin, rel=2e-3)
 
 
 def test_a_thousand_flat_kernels_of_rank_five():

@@ -350,6 +350,12 @@ class KernelOperator:
         bounds = np.array([kernel.size_bound(np.abs(vector)) for kernel in self._kernels])
         return np.asarray(out + margin * bounds)
 
+    def sees(self, vector: FloatArray) -> NDArray[np.bool_]:
+        """Return for every node whether u' K_w u, u of shape (n,), is more than rounding error."""
+        margin = rounding_margin(self.n_rows)
+        bounds = np.array([kernel.size_bound(np.abs(vector)) for kernel in self._kernels])
+        return np.asarray(self.score_squares(vector) > margin * bounds)
+
     def mean_diagonal(self, omega: FloatArray) -> float:
         """Return sum_i omega_i K_ii, added over the nodes."""
         return float(sum(omega @ kernel.diagonal() for kernel in self._kernels))

@@ -13,6 +13,7 @@ from hikernel.engines.protocol import FloatArray
 from hikernel.experiments.settings import FIGURE
 from hikernel.experiments.store import Job, Result
 from hikernel.experiments.tables import Cell
+from hikernel.persistence.whole_file import write_whole
 
 __all__ = ["Curve", "curves", "draw", "figure_jobs", "figure_markdown"]
 
@@ -158,7 +159,8 @@ def draw(lines: Sequence[Curve], file: Path | None = None) -> Any:
         axes[0].legend(frameon=False)
     if file is not None:
         file.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(file, dpi=150)
+        kind = file.suffix[1:] or "png"
+        write_whole(file.resolve(), lambda stream: figure.savefig(stream, dpi=150, format=kind))
     return figure
 
 

@@ -20,6 +20,7 @@ from hikernel.experiments.tables import (
     summarise,
     table_markdown,
 )
+from hikernel.persistence.whole_file import write_whole
 
 __all__ = ["read_results", "write_page"]
 
@@ -60,7 +61,7 @@ def write_page(page: Path, results: dict[str, list[Result]]) -> Path:
                 *figure_markdown(lines),
             ],
         )
-    page.write_text(text, encoding="utf-8")
+    write_whole(page.resolve(), lambda stream: stream.write(text.encode()))
     return page
 
 

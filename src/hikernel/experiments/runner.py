@@ -7,7 +7,9 @@ import sys
 import time
 import traceback
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -73,6 +75,11 @@ def run_jobs(
         Whether missing data may be fetched from OpenML.
     say : callable, optional
         Called with each line of the progress report; prints to standard error by default.
+
+    Raises
+    ------
+    MemoryError
+        If a process was killed from outside, as where memory runs out. What was done is saved.
     """
     say = say or _to_stderr
     wanted = list(dict.fromkeys(jobs))
@@ -93,17 +100,30 @@ def run_jobs(
     say(progress.before())
     failures = []
     parallel = joblib.Parallel(n_jobs, return_as="generator_unordered", pre_dispatch="n_jobs")
-    for result in parallel(joblib.delayed(_attempt)(job, folder, openml) for job in missing):
-        if isinstance(result, Failure):
-            failures.append(result)
-        else:
-            store.add(result)
-        say(progress.after(result))
+    with _words_for_killed_workers():
+        for result in parallel(joblib.delayed(_attempt)(job, folder, openml) for job in missing):
+            if isinstance(result, Failure):
+                failures.append(result)
+            else:
+                store.add(result)
+            say(progress.after(result))
     if failures:
         say(f"{len(failures)} jobs failed; the same command tries them again:")
         for failure in failures:
             say(f"  {failure.job}: {failure.error}")
     return Outcome(len(missing) - len(failures), failures)
+
+
+@contextmanager
+def _words_for_killed_workers() -> Iterator[None]:
+    try:
+        yield
+    except BrokenProcessPool as error:
+        raise MemoryError(
+            "One of the processes was killed from outside, as systems do where memory runs out. "
+            "What was done is saved: the same command goes on, and a smaller --n-jobs takes less "
+            "memory."
+        ) from error
 
 
 def _attempt(job: Job, folder: Path | None, openml: bool) -> Result | Failure:

@@ -37,9 +37,11 @@ class _Solved(NamedTuple):
     """s = B^-1 S y."""
 
     seen: FloatArray
-    """s, without the part that no kernel sees where this part is known."""
+    """s, without the part that B does not see where this part is known."""
     half: Callable[[FloatArray], FloatArray]
     """Returns X with X'X = Z' B^-1 Z for Z of shape (n, m)."""
+    unseen: FloatArray | None = None
+    """The part of s that was left out; None if there is none."""
 
 
 class KernelForm:
@@ -73,9 +75,17 @@ class KernelForm:
         dual = self._to_rows(solved.seen)
         applied = self._kernels.apply(dual)
         score_squares = np.maximum(dual @ applied, 0.0)
+        scores = self._kernels.coordinates(dual)
+        if solved.unseen is not None:
+            whole = dual + self._to_rows(solved.unseen)
+            clear = self._kernels.sees(whole - dual)
+            wholly = self._kernels.apply(whole)
+            score_squares = np.where(clear, np.maximum(whole @ wholly, 0.0), score_squares)
+            applied = np.where(clear, wholly, applied)
+            columns = self._kernels.blocks.spread(clear)
+            scores = np.where(columns, self._kernels.coordinates(whole), scores)
         fitted = self._centred(applied)
         residual = self._scaled - fitted @ zeta
-        scores = self._kernels.coordinates(dual)
 
         def curvature() -> FloatArray:
             half = solved.half(fitted * zeta)  # of the parts S H K_w u zeta_w
@@ -136,10 +146,12 @@ class KernelForm:
         seen = values - lam > len(values) * np.finfo(float).eps * values[-1]
         values, vectors = values[seen], np.asfortranarray(vectors[:, seen])
         roots = np.sqrt(values)
-        along = matvec(vectors.T, self._scaled) / values
+        along = matvec(vectors.T, self._scaled)
         # Parts are functions of the kernels: what rounding puts outside the eigenvectors is none.
         return _Solved(
-            matvec(vectors, along), lambda parts: matmul(vectors.T, parts) / roots[:, None]
+            matvec(vectors, along / values),
+            lambda parts: matmul(vectors.T, parts) / roots[:, None],
+            None if np.all(seen) else (self._scaled - matvec(vectors, along)) / lam,
         )
 
     def _system(self, zeta: FloatArray, lam: float) -> FloatArray:
