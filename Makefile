@@ -11,7 +11,7 @@ help:
 	@echo "make test    all tests"
 	@echo "make test-fast  the inner loop: no test marked slow, no examples in docstrings"
 	@echo "make coverage   all tests, and the lines and branches that none of them reaches"
-	@echo "make fuzz    generated bad input for the estimators (CASES=2000 SEED=0)"
+	@echo "make fuzz    generated bad input for estimators, graphs, commands and model files (CASES=20000 SEED=0)"
 	@echo "make faults  kill -9 at random points of fits, saves and reproduce (KILLS=100 SEED=0)"
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff reformat the code"
@@ -54,11 +54,13 @@ coverage: $(VENV)/.test
 test-fast: $(VENV)/.test
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist worksteal -m "not slow" tests
 
-# Strange tables, targets and parameters: each case ends in a sound model or in one clear sentence.
-CASES ?= 2000
+# Strange tables, graphs, command lines and model files: each case ends in a sound result or in one
+# clear sentence. Half of the cases are model files.
+CASES ?= 20000
 SEED ?= 0
 fuzz: $(VENV)/.test
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m fuzz estimators=$(CASES) --seed $(SEED)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m fuzz estimators=$$(($(CASES) / 4)) \
+	  graphs=$$(($(CASES) / 8)) commands=$$(($(CASES) / 8)) files=$$(($(CASES) / 2)) --seed $(SEED)
 
 # Processes killed at random points: no part of a file is taken for the whole, and nothing is lost.
 KILLS ?= 100

@@ -131,7 +131,7 @@ def _watch(event, arguments):
         return
     writes = event == "open" and isinstance(arguments[2], int) and arguments[2] & 0o3
     if writes or event.startswith(_FORBIDDEN):
-        raise FuzzError(f"loading does {event} {arguments!r}")
+        raise FuzzError(f"loading does {event} {arguments!r:.200}")
 
 
 sys.addaudithook(_watch)
@@ -221,8 +221,8 @@ def _numbers(rng, whole):
     numbers = [(c, k) for c, k in found if isinstance(c[k], (int, float))]
     for _ in range(int(rng.integers(1, 3))):
         container, key = numbers[int(rng.integers(len(numbers)))]
-        near = container[key] + some(rng, (-2, -1, 1, 2)) if rng.random() < 0.3 else None
-        container[key] = some(rng, NUMBERS) if near is None else near
+        near = rng.random() < 0.3 and isinstance(container[key], (int, float))
+        container[key] = container[key] + some(rng, (-2, -1, 1, 2)) if near else some(rng, NUMBERS)
     return sealed(members)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import os
+import tempfile
 import warnings
 
 import numpy as np
@@ -74,8 +76,14 @@ MODELS = {
 
 @functools.cache
 def saved(name):
-    """Return a model, the bytes of its file, and three rows."""
+    """Return a model as it is loaded, the bytes of its file, and three rows."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model, X = MODELS[name]()
-        return model, bytes_of(model), X[:3]
+        data = bytes_of(model)
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "model.hik")
+        with open(path, "wb") as stream:
+            stream.write(data)
+        # What loading imports is imported here, before it is watched.
+        return hikernel.load(path), data, X[:3]

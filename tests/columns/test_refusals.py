@@ -46,6 +46,7 @@ def test_lazy_frames():
         ([[1.0], [1.0, 2.0]], "equally long"),
         (np.zeros((2,), dtype=[("a", float)]), "structured array"),
         (pd.DataFrame(np.eye(2), columns=["a", "a"]), r"column name\(s\) 'a' more than once"),
+        (pd.DataFrame(np.eye(1), columns=pd.Index(["\ud800"], dtype=object)), "half a character"),
         (pa.table([[1], [1]], names=["b", "b"]), r"column name\(s\) 'b' more than once"),
         (np.eye(2) * 1j, "Complex data not supported: column 'x0'"),
         (pd.DataFrame({"z": [1j, 2]}), "Complex data not supported: column 'z'"),
