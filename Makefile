@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test test-fast coverage lint format docs fuzz faults bench bench-peers reproduce clean
+.PHONY: help demo test test-fast coverage lint format docs fuzz fuzz-certificates faults bench bench-peers reproduce clean
 
 help:
 	@echo "make demo    fit a model on data with a known truth, and write a page on it"
@@ -12,6 +12,7 @@ help:
 	@echo "make test-fast  the inner loop: no test marked slow, no examples in docstrings"
 	@echo "make coverage   all tests, and the lines and branches that none of them reaches"
 	@echo "make fuzz    generated bad input for estimators, graphs, commands and model files (CASES=20000 SEED=0)"
+	@echo "make fuzz-certificates  random problems whose bounds are compared with the optimum (PROBLEMS=5000 SEED=0)"
 	@echo "make faults  kill -9 at random points of fits, saves and reproduce (KILLS=100 SEED=0)"
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff reformat the code"
@@ -61,6 +62,11 @@ SEED ?= 0
 fuzz: $(VENV)/.test
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m fuzz estimators=$$(($(CASES) / 4)) \
 	  graphs=$$(($(CASES) / 8)) commands=$$(($(CASES) / 8)) files=$$(($(CASES) / 2)) --seed $(SEED)
+
+# Small random problems: no bound of a certificate is above an objective with all kernels.
+PROBLEMS ?= 5000
+fuzz-certificates: $(VENV)/.test
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m fuzz certificates=$(PROBLEMS) --seed $(SEED)
 
 # Processes killed at random points: no part of a file is taken for the whole, and nothing is lost.
 KILLS ?= 100

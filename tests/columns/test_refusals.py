@@ -28,6 +28,13 @@ def test_lazy_frames():
         fit_table(pl.LazyFrame({"a": [1]}))
 
 
+def test_intervals_of_polars():
+    """Polars has them as an extension of its own, of two numbers a row."""
+    intervals = pd.DataFrame({"a": pd.interval_range(0.0, 3.0, 3)})
+    with pytest.raises(TypeError, match=r"'a' holds .*split it into plain columns"):
+        fit_table(pl.from_pandas(intervals))
+
+
 @pytest.mark.parametrize(
     ("X", "message"),
     [

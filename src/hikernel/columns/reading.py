@@ -219,7 +219,8 @@ def _read_series(name: str, series: Any) -> RawColumn:
     import narwhals.stable.v2 as nw
 
     dtype = series.dtype
-    if dtype.is_nested():
+    made = series.to_numpy() if isinstance(dtype, nw.Unknown) else None  # of an extension, maybe
+    if dtype.is_nested() or (made is not None and made.ndim != 1):
         raise TypeError(
             f"Column {name!r} holds {dtype}; each argument must be a string or a real number, so "
             "split it into plain columns first."
