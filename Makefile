@@ -4,14 +4,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test test-fast coverage lint format docs fuzz faults soak bench bench-peers reproduce clean
+.PHONY: help demo test test-fast coverage lint format docs fuzz fuzz-certificates faults soak bench bench-peers reproduce clean
 
 help:
 	@echo "make demo    fit a model on data with a known truth, and write a page on it"
 	@echo "make test    all tests"
 	@echo "make test-fast  the inner loop: no test marked slow, no examples in docstrings"
 	@echo "make coverage   all tests, and the lines and branches that none of them reaches"
-	@echo "make fuzz    generated bad input for the estimators (CASES=2000 SEED=0)"
+	@echo "make fuzz    generated bad input for estimators, graphs, commands and model files (CASES=20000 SEED=0)"
+	@echo "make fuzz-certificates  random problems whose bounds are compared with the optimum (PROBLEMS=5000 SEED=0)"
 	@echo "make faults  kill -9 at random points of fits, saves and reproduce (KILLS=100 SEED=0)"
 	@echo "make soak    hundreds of fits in a row: memory, files and threads must not grow (FITS=500)"
 	@echo "make lint    ruff and mypy"
@@ -55,11 +56,18 @@ coverage: $(VENV)/.test
 test-fast: $(VENV)/.test
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist worksteal -m "not slow" tests
 
-# Strange tables, targets and parameters: each case ends in a sound model or in one clear sentence.
-CASES ?= 2000
+# Strange tables, graphs, command lines and model files: each case ends in a sound result or in one
+# clear sentence. Half of the cases are model files.
+CASES ?= 20000
 SEED ?= 0
 fuzz: $(VENV)/.test
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m fuzz estimators=$(CASES) --seed $(SEED)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m fuzz estimators=$$(($(CASES) / 4)) \
+	  graphs=$$(($(CASES) / 8)) commands=$$(($(CASES) / 8)) files=$$(($(CASES) / 2)) --seed $(SEED)
+
+# Small random problems: no bound of a certificate is above an objective with all kernels.
+PROBLEMS ?= 5000
+fuzz-certificates: $(VENV)/.test
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m fuzz certificates=$(PROBLEMS) --seed $(SEED)
 
 # Processes killed at random points: no part of a file is taken for the whole, and nothing is lost.
 KILLS ?= 100

@@ -234,7 +234,9 @@ def _write_table(rng):
                 rows[int(rng.integers(n))][int(rng.integers(5))] = str(some(rng, CELLS))
         how = rng.random()
         if how < 0.3:
-            header[int(rng.integers(5))] = some(rng, (*NAMES, "a", "y"))
+            header[int(rng.integers(5))] = (
+                some(rng, (*NAMES, "a", "y")).encode("utf-8", "replace").decode()
+            )
         elif how < 0.4 and n:
             rows[int(rng.integers(n))].append("more")
         elif how < 0.5:

@@ -174,10 +174,12 @@ def _check_loss(model, f, y, sample_weight, extra):
     w = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight, float).ravel()
     w = np.broadcast_to(w, y.shape) / w.max()
     w = w / w.sum()
-    part, constant = 0.5 * w @ (y - f) ** 2, 0.5 * w @ (y - w @ y) ** 2
+    with np.errstate(over="ignore"):
+        part, constant = 0.5 * w @ (y - f) ** 2, 0.5 * w @ (y - w @ y) ** 2
     objective = model.certificate_.objective
     # y may be a small number on a large one, whose digits are lost in f
-    rounding = (1e-12 * np.abs(y).max()) ** 2 + 1e-6 * objective
+    with np.errstate(over="ignore"):
+        rounding = (1e-12 * np.abs(y).max()) ** 2 + 1e-6 * objective
     require(part <= objective + rounding, f"loss {part!r} above the objective {objective!r}")
     require(
         objective <= constant * (1.0 + 1e-6) + rounding,

@@ -7,6 +7,7 @@ Checks that several modules share are here. A check that only one module needs s
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -28,12 +29,14 @@ __all__ = [
     "check_positive",
     "check_target",
     "check_weights",
+    "has_half_character",
     "name_of",
     "outside_level",
     "random_generator",
 ]
 
 _LEAST_WEIGHT = 1e-100
+_LONE = re.compile("[\ud800-\udfff]")
 _SMALLEST = float(np.nextafter(0.0, 1.0))
 _PACKAGE = str(Path(__file__).parent / "_")[:-1]
 """The folder of this package, with a separator at its end."""
@@ -145,6 +148,11 @@ def check_target(y: Any, *, labels: bool, remedy: str) -> NDArray[Any]:
     with _text_explained("y", f"a regressor needs numbers; for labels {remedy}"):
         target = _check_y(y, multi_output=False, y_numeric=not labels)
         return target if labels else np.asarray(target, dtype=np.float64)
+
+
+def has_half_character(text: str) -> bool:
+    """Return whether a text holds a lone surrogate, which no table of terms can show."""
+    return not text.isascii() and _LONE.search(text) is not None
 
 
 def name_of(y: Any) -> str | None:

@@ -322,11 +322,28 @@ NODE = {"tuple": [{"tuple": [0, 1]}]}
         (["bases"], lambda old: {"tuple": [NODE, *old["tuple"]]}, "bases is of the wrong type"),
         (["bases", 0, "scaler", "exponent"], 2**40, "out of range"),
         (["bases", 0, "scaler", "std"], {"float": "7ff0000000000000"}, "not finite"),
+        (["bases", 0, "scaler", "exponent"], 1100, "column 0 cannot be evaluated"),
+        (["columns", "names"], {"tuple": ["a", "b", "\ud800"]}, "half a character"),
+        (["selected", "lam"], {"int": "0x" + "f" * 300}, "lam of TermModel"),
+        (["selected", "certificate", "tol"], {"int": "0x" + "f" * 300}, "tol of Certificate"),
+        (["graph", "max_order"], {"int": "-0x" + "f" * 2000}, "Grid cannot have these values"),
     ],
     ids=lambda value: "-".join(map(str, value)) if isinstance(value, list) else None,
 )
 def test_parts_that_do_not_fit(refused, members, names, value, match):
     refused(changed(members, names, value), match)
+
+
+def test_hulls_without_a_parent(refused, members):
+    """The term that goes was the parent of others; what was found by its place would fail."""
+    terms = regressor().nodes_
+    graph = regressor().graph_
+    place = next(i for i, v in enumerate(terms) if v and any(v in graph.parents(w) for w in terms))
+    node, key = part(members, "selected", "nodes")
+    level = graph.max_level(0)
+    assert ((0, level),) not in terms
+    node[key][place] = {"tuple": [{"tuple": [0, level]}]}
+    refused(sealed(members), "a parent of one of its terms is missing")
 
 
 def test_shapes_that_do_not_fit(refused, members):

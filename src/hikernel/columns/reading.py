@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hikernel.checks import has_half_character
+
 if TYPE_CHECKING:
     import narwhals.stable.v2 as nw
 
@@ -178,6 +180,12 @@ def _read_frame(frame: nw.DataFrame[Any]) -> RawTable:
         )
     names = tuple(str(name) for name in native_names) if strings else None
     shown = names if names is not None else _names_of(native_names)
+    halves = [name for name in shown if has_half_character(name)]
+    if halves:
+        raise ValueError(
+            f"The column name {halves[0]!r} holds half a character (a lone surrogate), which no "
+            "table of terms can show; rename the column."
+        )
     columns = [
         _read_series(name, series) for name, series in zip(shown, frame.iter_columns(), strict=True)
     ]

@@ -86,7 +86,7 @@ def check_state(cls: type[Any], state: object) -> dict[str, Any]:
     check_bases(bases, graph, len(columns.names), richer=richer)
     n_outputs = _check_outputs(cls, state["loss"], state["classes"])
     _check_survival(cls, state["baseline"])
-    check_model(state["selected"], bases, graph, n_outputs)
+    check_model(state["selected"], bases, graph, n_outputs, hull=True)
     if state["model"] is not None:
         check_model(state["model"], bases, graph, n_outputs, richer=richer)
     check_posterior(state["posterior"], state["model"])

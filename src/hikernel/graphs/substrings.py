@@ -8,13 +8,13 @@ certificate is exact.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from hikernel.checks import has_half_character
 from hikernel.engines.on_demand_engine import OnDemandEngine
 from hikernel.engines.protocol import FloatArray
 from hikernel.graphs.interface import Design, Exploration
@@ -23,8 +23,6 @@ from hikernel.graphs.substring_index import SubstringIndex
 from hikernel.graphs.weight_base import check_weight_base, geometric_weights
 
 __all__ = ["FittedSubstrings", "SubstringDesign", "SubstringGraph"]
-
-_LONE = re.compile("[\ud800-\udfff]")
 
 
 class SubstringGraph:
@@ -86,7 +84,7 @@ class SubstringGraph:
                     f"X must be a list of strings, one a row, but row {i} is {row!r} of type "
                     f"{type(row).__name__}."
                 )
-            if not row.isascii() and _LONE.search(row):
+            if has_half_character(row):
                 raise ValueError(
                     f"Row {i} of X holds half a character (a lone surrogate), which no table of "
                     'terms can show; decode the text with errors="replace".'

@@ -31,7 +31,7 @@ from hikernel.persistence.arrays import (
     has_storable_dtype,
     raw_bytes,
 )
-from hikernel.persistence.content import ContentError, conforms, shown
+from hikernel.persistence.content import ContentError, conforms, reason, shown
 from hikernel.persistence.registry import CLASSES, FIELD_TYPES, NAMES
 
 __all__ = ["Decoder", "Encoder"]
@@ -280,7 +280,7 @@ class Decoder:
         try:
             return cls(**values)
         except Exception as error:
-            raise ContentError(f"{name} cannot have these values ({error})") from error
+            raise ContentError(f"{name} cannot have these values ({reason(error)})") from error
 
 
 def _is_key(key: object) -> bool:

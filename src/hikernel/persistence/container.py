@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, NoReturn
 
 from hikernel._version import __version__
-from hikernel.persistence.content import ContentError, conforms, shown
+from hikernel.persistence.content import ContentError, conforms, reason, shown
 from hikernel.persistence.whole_file import check_place, write_whole
 
 __all__ = ["FORMAT", "FORMAT_VERSION", "MAX_BYTES", "Contents", "read_file", "write_file"]
@@ -114,14 +114,14 @@ def read_file(path: str | os.PathLike[str], max_bytes: int = MAX_BYTES) -> Conte
     except ContentError:
         raise
     except Exception as error:  # the parsers raise many types on damaged data
-        raise ContentError(f"it is damaged ({error or type(error).__name__})") from error
+        raise ContentError(f"it is damaged ({reason(error)})") from error
     kind = _check_manifest(manifest, members)
     try:
         state = _parse(members.pop(_STATE))
     except ContentError:
         raise
     except Exception as error:
-        raise ContentError(f"its {_STATE} is damaged ({error or type(error).__name__})") from error
+        raise ContentError(f"its {_STATE} is damaged ({reason(error)})") from error
     return Contents(kind, state, members)
 
 

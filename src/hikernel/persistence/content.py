@@ -5,13 +5,14 @@ This module does not know the file: an error message is a phrase, and the caller
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, Union, get_args, get_origin
 
 import numpy as np
 
-__all__ = ["ContentError", "conforms", "shown"]
+__all__ = ["ContentError", "conforms", "reason", "shown"]
 
 
 class ContentError(ValueError):
@@ -24,6 +25,12 @@ def shown(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:60]}..."
 
 
+def reason(error: Exception) -> str:
+    """Return the message of an error, shortened: it may quote values of the file."""
+    text = str(error) or type(error).__name__
+    return text if len(text) <= 200 else f"{text[:200]}..."
+
+
 def conforms(value: object, hint: Any) -> bool:
     """Return whether a value is of an annotated type.
 
@@ -33,7 +40,8 @@ def conforms(value: object, hint: Any) -> bool:
         A value of a kind that :mod:`hikernel.persistence.codec` decodes.
     hint : type or annotation
         A class, ``None``, ``Any``, a union, ``Literal``, ``list[...]``, ``tuple[...]``,
-        ``dict[...]``, an array type, or ``Callable``. Integers (not booleans) count as floats.
+        ``dict[...]``, an array type, or ``Callable``. Integers (not booleans) count as floats where
+        they are in the range of floating point.
 
     Examples
     --------
@@ -59,9 +67,9 @@ def _is_plain(value: object, hint: Any) -> bool:
     if hint is int:
         return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if hint is float:
-        return isinstance(value, (float, int, np.floating, np.integer)) and not isinstance(
-            value, bool
-        )
+        if type(value) is int:
+            return abs(value) <= sys.float_info.max
+        return isinstance(value, (float, np.floating, np.integer))
     return isinstance(hint, type) and isinstance(value, hint)
 
 

@@ -17,11 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hikernel.bases import FittedBasis
+from hikernel.checks import has_half_character
 from hikernel.columns import ColumnTable
 from hikernel.columns.shared_bases import SharedBases
 from hikernel.graphs import Grid, Node
 from hikernel.losses.breslow import BreslowBaseline
-from hikernel.persistence.content import ContentError, conforms, shown
+from hikernel.persistence.content import ContentError, conforms, reason, shown
 from hikernel.search import Certificate
 from hikernel.selection import FitRecord, TermModel
 from hikernel.selection.record import QUANTILES, ColumnStatistics
@@ -89,10 +90,11 @@ def check_bases(
                 raise ContentError(f"{where} has other branches than the graph")
             with np.errstate(all="ignore"):
                 levels = basis.transform(_TRIAL)
+            basis.scaler.center, basis.scaler.scale  # noqa: B018, they may overflow
         except ContentError:
             raise
         except Exception as error:  # parts that do not fit together fail in many ways
-            raise ContentError(f"{where} cannot be evaluated ({error})") from error
+            raise ContentError(f"{where} cannot be evaluated ({reason(error)})") from error
         shapes = [np.shape(level) for level in levels]
         if shapes != [(len(_TRIAL), width) for width in widths]:
             raise ContentError(f"{where} has levels of the wrong shape")
@@ -128,6 +130,8 @@ def check_columns(columns: ColumnTable) -> None:
     n_parts = sum(len(date.parts) - 1 for date in columns.dates)
     if n_features < 1 or len(names) != n_features + n_parts + len(columns.indicators):
         raise ContentError("the names of its columns are not one a column")
+    if any(map(has_half_character, names)):
+        raise ContentError("the name of a column holds half a character")
     _check_dates(columns)
     if columns.feature_names_in is not None and len(columns.feature_names_in) != n_features:
         raise ContentError("the names of its columns are not one a column")
@@ -181,6 +185,7 @@ def check_model(
     n_outputs: int | None,
     *,
     richer: bool = False,
+    hull: bool = False,
 ) -> None:
     """Raise unless the terms are in the graph and the arrays have matching shapes and values.
 
@@ -194,12 +199,16 @@ def check_model(
         Number of columns of the coefficients; None if they are a vector.
     richer : bool
         Whether the terms may use all levels of the bases, as after a refit.
+    hull : bool
+        Whether the parents of every term must be there, too, as before a refit.
     """
     if not 0.0 < model.lam < math.inf:
         raise ContentError(f"lambda is {shown(model.lam)}")
     levels = tuple((1.0,) * (basis.max_level + 1) for basis in bases)
     rich = Grid(levels, restriction=graph.restriction)
     _check_nodes(model.nodes, rich if richer else graph)
+    if hull and not graph.is_hull(model.nodes):
+        raise ContentError("a parent of one of its terms is missing")
     size = len(model.nodes)
     outputs = () if n_outputs is None else (n_outputs,)
     if model.widths.dtype.kind != "i" or model.widths.shape != (size,):
