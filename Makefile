@@ -4,12 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test test-fast coverage lint format docs fuzz fuzz-certificates faults soak bench bench-peers reproduce clean
+.PHONY: help demo test test-fast test-lowest coverage lint format docs fuzz fuzz-certificates faults soak \
+	dist audit licences bench bench-peers reproduce clean
 
 help:
 	@echo "make demo    fit a model on data with a known truth, and write a page on it"
 	@echo "make test    all tests"
 	@echo "make test-fast  the inner loop: no test marked slow, no examples in docstrings"
+	@echo "make test-lowest  all tests with the lowest versions that pyproject.toml allows, in .venv-lowest"
 	@echo "make coverage   all tests, and the lines and branches that none of them reaches"
 	@echo "make fuzz    generated bad input for estimators, graphs, commands and model files (CASES=20000 SEED=0)"
 	@echo "make fuzz-certificates  random problems whose bounds are compared with the optimum (PROBLEMS=5000 SEED=0)"
@@ -18,6 +20,9 @@ help:
 	@echo "make lint    ruff and mypy"
 	@echo "make format  let ruff reformat the code"
 	@echo "make docs    the documentation as pages, docs/_build/html/index.html; runs the gallery"
+	@echo "make dist    build wheel and sdist into dist/, check them, and try both in empty environments"
+	@echo "make audit   known vulnerabilities of what a user installs (needs a network)"
+	@echo "make licences  write docs/licences.md again, from the metadata of the dependencies"
 	@echo "make bench   speed, growth, memory, recovery, predict, graphs, consistency, errors (half a day)"
 	@echo "make bench-peers  every peer on every data set, in an environment of its own (hours; goes on where it was stopped)"
 	@echo "make reproduce  the tables and the figure of the paper (hours; goes on where it was stopped)"
@@ -55,6 +60,19 @@ coverage: $(VENV)/.test
 # documents and recipes. Examples in docstrings are left out, too.
 test-fast: $(VENV)/.test
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -n auto --dist worksteal -m "not slow" tests
+
+# The lowest versions of what hikernel and its tests ask for; what these ask for in turn is the newest.
+# One page is written for scikit-learn 1.8 and newer, where the lasso has other parameters.
+LOWEST := .venv-lowest
+$(LOWEST)/.test: pyproject.toml tools/lowest.py
+	$(PYTHON) -m venv --clear $(LOWEST)
+	$(PYTHON) tools/lowest.py test > $(LOWEST)/constraints.txt
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(LOWEST)/constraints.txt --editable '.[test]'
+	@touch $@
+
+test-lowest: $(LOWEST)/.test
+	OPENBLAS_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest -q -n auto --dist worksteal -p no:cacheprovider \
+		--deselect "tests/test_documents.py::test_the_page_runs[sparse.md]"
 
 # Strange tables, graphs, command lines and model files: each case ends in a sound result or in one
 # clear sentence. Half of the cases are model files.
@@ -123,6 +141,36 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/error_bars.py
 	$(BIN)/python benchmarks/interval_coverage.py --n-jobs 2
 
+# Built from a clean start: setuptools keeps modules that are gone in build/.
+DIST := .venv-dist
+$(DIST)/.dist: pyproject.toml
+	$(PYTHON) -m venv --clear $(DIST)
+	$(DIST)/bin/python tools/extra.py dist | xargs $(DIST)/bin/python -m pip install --quiet --disable-pip-version-check
+	@touch $@
+
+dist: $(DIST)/.dist
+	rm -rf dist build
+	$(DIST)/bin/python -m build --outdir dist .
+	rm -rf build
+	$(DIST)/bin/python -m twine check --strict dist/*
+	$(DIST)/bin/python tools/check_dist.py dist
+
+# What a user gets today, of hikernel and all extras for users. Anything that cannot be looked up is an error.
+AUDIT := .venv-audit
+audit:
+	$(PYTHON) -m venv --clear $(AUDIT) && $(PYTHON) -m venv --clear $(AUDIT)/user
+	$(AUDIT)/bin/python tools/extra.py audit | xargs $(AUDIT)/bin/python -m pip install --quiet --disable-pip-version-check
+	$(AUDIT)/user/bin/python -m pip install --quiet --disable-pip-version-check '.[plot,report,parquet]'
+	$(AUDIT)/user/bin/python -m pip freeze --exclude hikernel > $(AUDIT)/installed.txt
+	$(AUDIT)/bin/pip-audit --strict --no-deps --disable-pip --requirement $(AUDIT)/installed.txt
+
+# Without their own dependencies: the metadata of those that pyproject.toml names is all that is read.
+LICENCES := .venv-licences
+licences:
+	$(PYTHON) -m venv --clear $(LICENCES)
+	$(PYTHON) tools/licences.py --names | xargs $(LICENCES)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps
+	$(LICENCES)/bin/python tools/licences.py docs/licences.md
+
 # The peers bring dependencies that must not mix with ours. adelie asks for NumPy below 2 but runs with 2.
 PEERS := .venv-peers
 $(PEERS)/.peers: pyproject.toml
@@ -151,5 +199,5 @@ reproduce: $(VENV)/.plot
 
 clean:
 	rm -rf docs/_build docs/gallery docs/api/generated docs/sg_execution_times.rst
-	rm -rf $(VENV) $(PEERS) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf $(VENV) $(PEERS) $(LOWEST) $(DIST) $(AUDIT) $(LICENCES) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 import sys
-import tomllib
-from pathlib import Path
+
+from extra import requirements
 
 _REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+)(\[[^]]*\])?>=(?P<bound>[0-9][0-9.]*)")
 
 
-def lower_bounds(requirements: list[str]) -> dict[str, str]:
+def lower_bounds(listed: list[str]) -> dict[str, str]:
     """Return the lower bound of each requirement such as "numpy>=2.0".
 
     Examples
@@ -22,7 +22,7 @@ def lower_bounds(requirements: list[str]) -> dict[str, str]:
     {'numpy': '2.0', 'dask': '2024.5'}
     """
     found = {}
-    for requirement in requirements:
+    for requirement in listed:
         match = _REQUIREMENT.match(requirement)
         if match is None:
             raise ValueError(f"{requirement!r} has no lower bound; write name>=version.")
@@ -32,12 +32,9 @@ def lower_bounds(requirements: list[str]) -> dict[str, str]:
 
 def main(extras: list[str]) -> None:
     """Print the bounds of the dependencies, and of the extras that are named."""
-    file = Path(__file__).parents[1] / "pyproject.toml"
-    project = tomllib.loads(file.read_text(encoding="utf-8"))["project"]
-    requirements = list(project["dependencies"])
-    for extra in extras:
-        requirements += project["optional-dependencies"][extra]
-    for name, bound in lower_bounds(requirements).items():
+    by_extra = requirements()
+    wanted = [requirement for extra in ["", *extras] for requirement in by_extra[extra]]
+    for name, bound in lower_bounds(wanted).items():
         print(f"{name}=={bound}")
 
 

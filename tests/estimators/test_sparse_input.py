@@ -168,7 +168,9 @@ def test_frames_of_sparse_columns_have_names():
         model.predict(sparse.csr_array(X))
     with pytest.raises(ValueError, match="feature names should match"):
         model.predict(frame[["b", "a", "c", "d"]])
-    ones = frame.astype(pd.SparseDtype(float, 1.0))  # read like any frame
+    # Leaving out ones, it is read like any frame.
+    kept = {name: pd.arrays.SparseArray(X[:, k], fill_value=1.0) for k, name in enumerate("abcd")}
+    ones = pd.DataFrame(kept)
     dense = HKLRegressor(0.02, max_order=2).fit(ones, y)
     np.testing.assert_allclose(dense.predict(ones), model.predict(frame), atol=1e-9)
 

@@ -24,7 +24,7 @@ N = 60
 RNG = np.random.default_rng(0)
 COLUMNS = RNG.uniform(-1.0, 1.0, size=(N, 4))
 NUMBERS = COLUMNS[:, 0] + COLUMNS[:, 1] * COLUMNS[:, 2] + 0.1 * RNG.standard_normal(N)
-TABLE = pd.DataFrame(COLUMNS[:, :3], columns=list("abc"))
+TABLE = pd.DataFrame(COLUMNS[:, :3].copy(), columns=list("abc"))  # it gets missing values below
 TABLE["town"] = RNG.choice(["Oslo", "Bergen", "Rome"], N)
 TABLE.loc[5, "b"] = np.nan
 

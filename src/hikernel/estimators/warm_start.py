@@ -12,6 +12,7 @@ from typing import Any
 
 import joblib
 import numpy as np
+import pandas as pd
 
 from hikernel.estimators.training_data import TrainingData
 from hikernel.search import SearchSettings
@@ -107,7 +108,9 @@ def fingerprint(arguments: tuple[Any, ...], parameters: dict[str, Any]) -> Finge
     None if something in them cannot be pickled, such as a kernel that is a lambda.
     """
     chosen = {name: value for name, value in parameters.items() if name not in _OF_THE_SOLVE}
+    # pandas 2 keeps the memory layout of what a frame was made of, which the hash would see.
+    alike = tuple(item.copy() if isinstance(item, pd.DataFrame) else item for item in arguments)
     try:
-        return str(joblib.hash(arguments)), str(joblib.hash(chosen))
+        return str(joblib.hash(alike)), str(joblib.hash(chosen))
     except (pickle.PicklingError, TypeError, AttributeError):
         return None
