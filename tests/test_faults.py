@@ -50,6 +50,14 @@ def test_what_is_killed_leaves_no_part_of_a_file(work):
 # -- Ctrl-C ---------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def ctrl_c():
+    """Let Ctrl-C raise: a shell that starts the tests in the background has it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupted(work):
     """Press Ctrl-C a quarter of a second into the work; return how long it went on after that.
 
@@ -88,6 +96,7 @@ def target(name, y):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("name", LONG)
 def test_ctrl_c_ends_a_fit_within_two_seconds_and_leaves_no_model(name):
     X, y = data(n=3000, p=20)
@@ -110,6 +119,7 @@ def fitted_attributes(model):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("name", LONG)
 def test_ctrl_c_can_keep_the_best_model_so_far(name):
     X, y = data(n=3000, p=20)
@@ -125,6 +135,7 @@ def test_ctrl_c_can_keep_the_best_model_so_far(name):
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_before_the_folds_starts_no_process(monkeypatch):
     X, y = data(n=60, p=4)
     model = HKLRegressorCV(n_jobs=2, on_interrupt="keep")
