@@ -30,9 +30,12 @@ def test_lazy_frames():
 
 def test_intervals_of_polars():
     """Polars has them as an extension of its own, of two numbers a row."""
-    intervals = pd.DataFrame({"a": pd.interval_range(0.0, 3.0, 3)})
+    try:
+        intervals = pl.from_pandas(pd.DataFrame({"a": pd.interval_range(0.0, 3.0, 3)}))
+    except pl.exceptions.ComputeError:
+        pytest.skip("this polars has no extension types, and so no intervals")
     with pytest.raises(TypeError, match=r"'a' holds .*Struct.*split it into plain columns"):
-        fit_table(pl.from_pandas(intervals))
+        fit_table(intervals)
 
 
 @pytest.mark.parametrize(
