@@ -274,13 +274,14 @@ def test_no_memory_for_a_trial_is_no_error(monkeypatch):
     honest = comparison.CrossValidatedEstimator._training_problem
     asked = []
 
-    def short(self, data, settings):
+    def short(self, data, settings, **folds):
         asked.append(data.source.basis)
         if data.source.basis == "auto+steps":
             raise MemoryPlanError("too much")
-        return honest(self, data, settings)
+        return honest(self, data, settings, **folds)
 
     monkeypatch.setattr(comparison.CrossValidatedEstimator, "_training_problem", short)
-    model = HKLRegressorCV(certify="none", **QUICK).fit(X, y)
+    with pytest.warns(UserWarning, match=r"were not tried\. too much"):
+        model = HKLRegressorCV(certify="none", **QUICK).fit(X, y)
     assert asked == ["auto", "auto+steps"]
     assert "steps" not in "".join(model.bases_["basis"])

@@ -300,6 +300,12 @@ class ColumnDesign(Design):
             rows[:, m] = column
         return rows
 
+    def stored_features(self) -> tuple[int, int] | None:
+        """Return the number of stored features per row, and of levels."""
+        absent = sum(basis.widths[0] for basis in self.bases if basis.constant_level)
+        n_features = sum(sum(basis.widths) for basis in self.bases) - absent
+        return n_features, sum(len(basis.widths) - 1 for basis in self.bases)
+
     def n_missing(self, rows: Any) -> tuple[int, ...]:
         """Return the number of missing values in every column of the matrix."""
         return tuple(np.sum(np.isnan(rows), axis=0).tolist())

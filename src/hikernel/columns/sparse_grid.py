@@ -157,6 +157,10 @@ class SparseDesign(ColumnDesign):
     at a time, and are those of a ``ColumnDesign`` of these columns.
     """
 
+    def stored_features(self) -> tuple[int, int] | None:
+        """Return None: what is stored depends on the entries of X, and was planned by ``fit``."""
+        return None
+
     def training_rows(self, rows: SparseRows) -> SparseRows:  # type: ignore[override]
         """Return the rows as they are."""
         return rows

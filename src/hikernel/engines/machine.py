@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import FrameType
@@ -24,7 +23,6 @@ from hikernel.errors import MemoryPlanError, OutOfTime
 __all__ = [
     "TILE_NUMBERS",
     "Interrupt",
-    "MemoryPlan",
     "available_bytes",
     "blas_limit",
     "check_time",
@@ -34,11 +32,14 @@ __all__ = [
     "is_interrupted",
     "is_late",
     "listening",
+    "memory_limit",
     "n_threads",
     "one_blas_thread",
+    "readable_bytes",
     "require_memory",
     "share_of_threads",
     "time_limit",
+    "trust_plan",
 ]
 
 TILE_NUMBERS = 2**20
@@ -164,10 +165,63 @@ def check_time() -> None:
         raise OutOfTime
 
 
-def available_bytes() -> int | None:
-    """Return the bytes that can be allocated without swapping, or None if that is unknown."""
-    found = [free for free in (_free_in_container(), _free_on_machine()) if free is not None]
+_memory: ContextVar[tuple[int, int] | None] = ContextVar("memory", default=None)
+"""Bytes that may be taken, and those in use when that was said; only ``memory_limit`` sets it."""
+
+
+@contextmanager
+def memory_limit(most: int | None) -> Iterator[None]:
+    """Let what is done within the context take at most so many bytes; None for no limit.
+
+    A lack of memory within a limit is told in the words of the user: a limit of the system that is
+    the same may come first.
+    """
+    before = _memory.get()
+    try:
+        _memory.set(None if most is None else (most, _resident_bytes()))
+        yield
+    except MemoryError as error:
+        if most is None or isinstance(error, MemoryPlanError):
+            raise
+        raise MemoryPlanError(
+            f"max_memory ({readable_bytes(most)}) is too little for these data ({error}); use "
+            "fewer rows or columns, or more memory."
+        ) from error
+    finally:
+        _memory.set(before)
+
+
+def trust_plan() -> None:
+    """Let the limit of memory rest: from here on, what is done was planned to keep to it.
+
+    What a process uses depends on more than its arrays, and must not decide about a model.
+    """
+    _memory.set(None)
+
+
+def available_bytes(*, limited: bool = True) -> int | None:
+    """Return the bytes that can be allocated without swapping, or None if that is unknown.
+
+    Within ``memory_limit`` that is at most what is left of the limit, if ``limited``.
+    """
+    limit = _memory.get() if limited else None
+    left = None if limit is None else max(0, limit[0] + limit[1] - _resident_bytes())
+    found = [free for free in (left, _free_in_container(), _free_on_machine()) if free is not None]
     return min(found, default=None)
+
+
+def _resident_bytes() -> int:
+    """Return the memory of this process that is in use."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return 0  # unknown: of the limit, only what is planned counts
+
+
+def readable_bytes(number: float) -> str:
+    """Return a number of bytes with a unit: "1.2 GiB", or MiB where it is less than one GiB."""
+    return f"{number / 2**30:.1f} GiB" if number >= 2**30 else f"{number / 2**20:.0f} MiB"
 
 
 def _free_on_machine() -> int | None:
@@ -194,33 +248,6 @@ def _free_in_container() -> int | None:
         return None
 
 
-@dataclass(frozen=True)
-class MemoryPlan:
-    """Memory that a computation will need, estimated before it is allocated.
-
-    Attributes
-    ----------
-    kept : int
-        Bytes that stay in use, including those of the user's own matrices.
-    working : int
-        Additional bytes during the computation.
-    to_take : int
-        Bytes of the two that are not allocated yet.
-    """
-
-    kept: int
-    working: int
-    to_take: int
-
-    def __str__(self) -> str:
-        available = available_bytes()
-        free = "" if available is None else f"; {available / 2**30:.2f} GiB are available"
-        return (
-            f"{self.kept / 2**30:.2f} GiB of matrices and {self.working / 2**30:.2f} GiB to work "
-            f"with, of which {self.to_take / 2**30:.2f} GiB are still to be taken{free}"
-        )
-
-
 def require_memory(n_numbers: int, what: str, remedy: str) -> None:
     """Raise :class:`MemoryPlanError` unless ``n_numbers`` doubles fit into memory.
 
@@ -235,8 +262,8 @@ def require_memory(n_numbers: int, what: str, remedy: str) -> None:
     needed = 8 * n_numbers
     if available is not None and needed > available:
         raise MemoryPlanError(
-            f"{what} would take {needed / 2**30:.1f} GiB and {available / 2**30:.1f} GiB are "
-            f"available. {remedy}"
+            f"{what} would take {readable_bytes(needed)} and {readable_bytes(available)} are "
+            f"available{'' if _memory.get() is None else ' under max_memory'}. {remedy}"
         )
 
 

@@ -19,6 +19,17 @@ __all__ = ["Attributions"]
 class Attributions(TransformerMixin, Explanations):
     """Mixin of what the columns of X contribute, in the words of scikit-learn and SHAP."""
 
+    graph: Any
+
+    def __sklearn_tags__(self) -> Any:
+        """Return the tags that tell scikit-learn which kinds of X are accepted."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.sparse = self.graph is None
+        return tags
+
     @property
     def feature_importances_(self) -> FloatArray:
         """Share of every column of X, shape (n_features_in_,), of sum one; zeros without effects.

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from joblib import effective_n_jobs
 
 from hikernel.checks import check_choice, outside_level, random_generator
 from hikernel.engines.machine import Interrupt, is_late
@@ -93,6 +94,11 @@ class CrossValidatedEstimator(HKLEstimator):
         """Return a name or function that scikit-learn knows, for a score that the user named."""
         return scoring
 
+    def _of_folds(self, folds: list[Fold]) -> dict[str, Any]:
+        """Return what the plan of the memory needs to know of the folds."""
+        rows = tuple(len(train) for train, _ in folds)
+        return {"fold_rows": rows, "n_jobs": effective_n_jobs(self.n_jobs)}
+
     def _fit_model(
         self,
         stop: Interrupt | None,
@@ -111,7 +117,7 @@ class CrossValidatedEstimator(HKLEstimator):
             with self._time_limit(stop):
                 data = self._read_data(X, y, sample_weight, offset, exposure)
                 splits = self._splits(X, data, groups)
-                problem = self._training_problem(data, settings)
+                problem = self._training_problem(data, settings, **self._of_folds(splits))
                 tried = Comparison(self, problem, settings, X, data)
                 tried.check(splits)
                 results, path = tried.run(show, "cross-validation")
@@ -186,7 +192,8 @@ class CrossValidatedEstimator(HKLEstimator):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # these columns have been warned of
-                problem = self._training_problem(replace(data, source=source), settings)
+                more = self._of_folds(known.folds) | {"beside": known.problem.design}
+                problem = self._training_problem(replace(data, source=source), settings, **more)
             if problem.graph.n_vertices <= known.problem.graph.n_vertices:
                 return None
             richer = Comparison(self, problem, settings, known.table, data)
@@ -194,7 +201,12 @@ class CrossValidatedEstimator(HKLEstimator):
             if not richer.is_promising(results, show):
                 return None
             found, path = richer.run(show, "cross-validation with steps")
-        except MemoryPlanError:
+        except MemoryPlanError as error:
+            warnings.warn(
+                f"Steps beside the smooth functions were not tried. {error}",
+                UserWarning,
+                stacklevel=outside_level(),
+            )
             return None
         best = [float(np.max(scores.means, initial=-np.inf)) for scores in (results, found)]
         _log.info("Best mean score without steps %.6g, with steps %.6g.", *best)

@@ -8,7 +8,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +28,7 @@ from hikernel.checks import (
     random_generator,
 )
 from hikernel.columns import ColumnGrid
-from hikernel.engines.machine import Interrupt, listening, time_limit
+from hikernel.engines.machine import Interrupt, listening, memory_limit, time_limit
 from hikernel.engines.protocol import FloatArray
 from hikernel.errors import CertificateWarning, ConvergenceWarning
 from hikernel.estimators.attributions import Attributions
@@ -51,6 +50,7 @@ from hikernel.selection import (
 )
 
 if TYPE_CHECKING:
+    from hikernel.estimators.memory_plan import MemoryPlanner
     from hikernel.estimators.offsets import RowOffset
     from hikernel.estimators.progress import FitProgress
 
@@ -63,6 +63,9 @@ _OF_ONE_FIT = ("_model", "_posterior", "_calibration", "path_")
 
 _PRIVATE = (*_OF_ONE_FIT, "_selected", "_design", "_labels", "_record", "_baseline", "_warm")
 """What a fit sets beside the attributes whose names end in an underscore."""
+
+_LARGE_TABLE = 10**6
+"""Entries of a table above which the memory of a fit is planned, even if the user sets no limit."""
 
 _DESIGN_ATTRIBUTES = ("columns_", "bases_", "n_features_in_", "feature_names_in_")
 """Fitted attributes that only some designs set; those of an earlier fit are removed."""
@@ -87,41 +90,6 @@ class HKLEstimator(Attributions, ModelParameters, BaseEstimator):
         """Return whether there is a fitted model; a failed fit leaves none."""
         return hasattr(self, "_model")
 
-    def __sklearn_tags__(self) -> Any:
-        """Return the tags that tell scikit-learn which kinds of X are accepted."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.input_tags.sparse = self.graph is None
-        return tags
-
-    def save(
-        self, path: str | PathLike[str], *, dual_coef: bool = True, error_bars: bool = True
-    ) -> None:
-        """Write the fitted model to one file without pickle; ``hikernel.load`` reads it.
-
-        Parameters
-        ----------
-        path : str or path-like
-            File to write, with any name and extension.
-        dual_coef : bool, default=True
-            Whether to save ``dual_coef_``. It has one number per training row and output, and is
-            not needed for predictions.
-        error_bars : bool, default=True
-            Whether to save what the error bars of a refit need: 8 bytes times the square of the
-            number of coefficients, 0.3 MB for 200.
-
-        Notes
-        -----
-        The file holds all that predictions and explanations need, but not the ``path_`` of a
-        cross-validated model. A ``cv`` or ``scoring`` that is an object is not saved: there is a
-        warning, and the loaded model has the default. Parameters that are arrays become lists.
-        """
-        from hikernel.estimators.saving import save  # imported only when needed
-
-        save(self, path, dual_coef=dual_coef, error_bars=error_bars)
-
     @property
     def _owner(self) -> str:
         """Name of the estimator in messages."""
@@ -136,7 +104,8 @@ class HKLEstimator(Attributions, ModelParameters, BaseEstimator):
         for name in _OF_ONE_FIT:
             self.__dict__.pop(name, None)
         try:
-            with listening(self.on_interrupt == "keep") as stop:
+            keep = self.on_interrupt == "keep"
+            with listening(keep) as stop, memory_limit(self._most_bytes()):
                 self._fit_model(stop, *arguments)
         except BaseException:
             self._forget()
@@ -172,6 +141,31 @@ class HKLEstimator(Attributions, ModelParameters, BaseEstimator):
             certify=self.certify,  # type: ignore[arg-type]
             seed=int(random_generator(self.random_state).randint(2**31 - 1)),
         )
+
+    def _most_bytes(self) -> int | None:
+        """Return ``max_memory`` in bytes; None for no limit."""
+        if self.max_memory is None:
+            return None
+        from hikernel.estimators.memory_plan import as_bytes  # imported only when needed
+
+        return as_bytes("max_memory", self.max_memory)
+
+    def _plans_memory(self, X: Any) -> bool:
+        """Return whether memory is planned; a small table without a limit needs no plan."""
+        shape = getattr(getattr(X, "matrix", X), "shape", ())
+        return self.max_memory is not None or math.prod(shape) > _LARGE_TABLE
+
+    def _memory_plan(
+        self, rows: Any, settings: SearchSettings, **more: Any
+    ) -> MemoryPlanner | None:
+        """Return what plans the memory of a fit; None where it is small and has no limit."""
+        if not self._plans_memory(rows):
+            return None
+        from hikernel.estimators.memory_plan import planner  # imported only when needed
+
+        refits = getattr(self, "refit", None) is not None or self.monotone is not None
+        proof = settings.certify != "none"
+        return planner(self._most_bytes(), settings.max_kernels, refits=refits, proof=proof, **more)
 
     @contextmanager
     def _time_limit(self, stop: Interrupt | None) -> Iterator[None]:
@@ -213,6 +207,10 @@ class HKLEstimator(Attributions, ModelParameters, BaseEstimator):
     ) -> TrainingData:
         """Read and check the arguments of ``fit``."""
         source, owner = self._source(X), self._owner
+        if self._plans_memory(X):
+            from hikernel.estimators.memory_plan import check_table  # imported only when needed
+
+            check_table(X, self._most_bytes())
         if y is None:
             raise ValueError(f"{owner} requires y to be passed, but the target y is None.")
         rows = source.read(X)
@@ -226,18 +224,24 @@ class HKLEstimator(Attributions, ModelParameters, BaseEstimator):
         shift = row_offset(offset, exposure, loss, target.shape)
         return TrainingData(source, rows, y, target, weights, loss, name, shift)
 
-    def _training_problem(self, data: TrainingData, settings: SearchSettings) -> TrainingProblem:
-        """Fit the graph to the rows, and return the problem to solve."""
-        problem = self._problem_on(data.source, data)
+    def _training_problem(
+        self, data: TrainingData, settings: SearchSettings, **folds: Any
+    ) -> TrainingProblem:
+        """Fit the graph to the rows, and return the problem to solve; ``folds`` need memory too."""
+        plan = self._memory_plan(data.rows, settings, **folds)
+        problem = self._problem_on(data.source, data, plan)
         problem.objective.tail_mode(settings.certify)  # raises if not possible here
         _log.info("The graph has 10^%.1f kernels.", math.log10(problem.graph.n_vertices))
         return problem
 
     @staticmethod
-    def _problem_on(source: GraphSource, data: TrainingData) -> TrainingProblem:
-        """Return the problem of the data on a graph."""
+    def _problem_on(
+        source: GraphSource, data: TrainingData, plan: MemoryPlanner | None = None
+    ) -> TrainingProblem:
+        """Return the problem of the data on a graph, if there is the memory that it plans."""
         shift = None if data.offset is None else data.offset.values
-        return TrainingProblem.make(source, data.rows, data.target, data.weights, data.loss, shift)
+        rows, y, weights, loss = data.rows, data.target, data.weights, data.loss
+        return TrainingProblem.make(source, rows, y, weights, loss, shift, plan)
 
     def _check_refit(self, name: str | None, problem: TrainingProblem) -> None:
         """Raise if this refit is not possible with the loss or the graph."""
@@ -333,7 +337,8 @@ class HKLEstimator(Attributions, ModelParameters, BaseEstimator):
         if not selected.status.ok:
             warnings.warn(selected.status.sentence, ConvergenceWarning, stacklevel=outside_level())
         reason = selected.certificate.reason
-        if isinstance(reason, StopReason) and reason.is_cut_search:
+        cut = isinstance(reason, StopReason) and reason.is_cut_search
+        if cut or reason is StopReason.MAX_MEMORY:
             warnings.warn(reason.sentence, ConvergenceWarning, stacklevel=outside_level())
         elif not selected.certificate.certified and self.certify != "none":
             warnings.warn(

@@ -26,6 +26,9 @@ _FOR_FITS_ALONE = (*_LISTS, "cv", "scoring")
 _NEVER_KEPT = "graph"
 """Parameter that is never in a file: models with a graph of their own cannot be saved."""
 
+_LATER = "max_memory"
+"""Parameter that came after the format, and is in a file only where it is set."""
+
 
 def kept_parameters(estimator: Any) -> dict[str, Any]:
     """Return the parameters for a file: arrays as lists, splitters and scorers as defaults."""
@@ -43,14 +46,16 @@ def kept_parameters(estimator: Any) -> dict[str, Any]:
         if name in params and not _can_be_kept(name, params[name]):
             _warn_not_kept(name, params[name], defaults[name])
             params[name] = defaults[name]
+    if params[_LATER] is None:
+        del params[_LATER]
     return params
 
 
 def check_parameters(cls: type[Any], params: Mapping[str, Any]) -> None:
     """Raise unless ``params`` are the parameters of ``cls``, of types that a file may hold."""
     expected = set(cls._get_param_names()) - {_NEVER_KEPT}
-    if set(params) != expected:
-        wrong = sorted(set(params) ^ expected)
+    if set(params) | {_LATER} != expected:
+        wrong = sorted((set(params) | {_LATER}) ^ expected)
         raise ContentError(f"the parameters of {cls.__name__} are wrong: {shown(wrong)}")
     for name, value in params.items():
         if not _can_be_kept(name, value):

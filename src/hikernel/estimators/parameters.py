@@ -63,6 +63,7 @@ class ModelParameters:
     tol: float = 1e-2
     certify: str = "auto"
     time_budget: float | None = None
+    max_memory: int | str | None = None
     on_interrupt: str = "raise"
     random_state: Any = 0
     verbose: int = 0
@@ -86,6 +87,7 @@ class ModelOptions(TypedDict, total=False):
     tol: float
     certify: str
     time_budget: float | None
+    max_memory: int | str | None
     on_interrupt: str
     random_state: Any
     verbose: int
@@ -245,6 +247,12 @@ DESCRIPTIONS: dict[str, str] = {
     about two seconds with what it has; a warning says whether the model or only its proof was cut
     short. By default nothing is timed: search and proof are limited by counted work, so that the
     same data give the same model and the same certificate on every machine.""",
+    "max_memory": """int or str, optional
+    Memory that a fit may take beyond what is in use when it begins: bytes, or a size such as
+    "4GB". What it needs is counted from the shapes of its arrays. A fit that cannot do with it
+    ends before it starts, and says what to change. Otherwise hulls and refits have as many columns
+    as there is room for; where that cuts a search short, a warning says so. By default the limit is
+    the memory that is free, and hulls are limited by ``max_kernels`` alone.""",
     "on_interrupt": """{"raise", "keep"}
     What Ctrl-C does during a fit. "raise" raises KeyboardInterrupt, and leaves the estimator
     unfitted, whether it was fitted before or not. "keep" ends the fit within about two seconds

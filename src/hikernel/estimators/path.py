@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hikernel.checks import check_integer, check_number, outside_level
-from hikernel.engines.machine import listening
+from hikernel.engines.machine import listening, memory_limit
 from hikernel.engines.protocol import FloatArray
 from hikernel.estimators.censored import censored_target, read_censored
 from hikernel.estimators.estimator import HKLEstimator
@@ -102,6 +102,7 @@ class _PathParameters(HKLEstimator):
             listening(self.on_interrupt == "keep") as stop,
             self._progress() as show,
             self._time_limit(stop),
+            memory_limit(self._most_bytes()),
         ):
             if show:
                 show.stage("read")

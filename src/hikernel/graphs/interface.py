@@ -210,6 +210,13 @@ class Design(ABC):
         """Return "number", "boolean" or "category" for every column of the rows; None if none."""
         return None
 
+    def stored_features(self) -> tuple[int, int] | None:
+        """Return how many features an engine stores per row, and of how many levels.
+
+        None if that is not known from the design: the engine then plans its memory itself.
+        """
+        return None
+
     def n_missing(self, rows: Any) -> tuple[int, ...]:
         """Return the number of missing values in every column of the rows; empty if none."""
         return ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,11 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.linalg import eigh_tridiagonal, lapack
 
-from hikernel.engines.machine import one_blas_thread, require_memory
+from hikernel.engines.machine import available_bytes, one_blas_thread, require_memory
 from hikernel.engines.node_kernels import DenseGram
 from hikernel.engines.protocol import FloatArray, Vertex
 
-__all__ = ["as_kernels", "as_numbers", "check_block", "kernel_dtype"]
+__all__ = ["MemoryPlan", "as_kernels", "as_numbers", "check_block", "kernel_dtype"]
 
 _EXACT_ROWS = 1500
 """Largest number of rows for which positive semidefiniteness is checked by a factorisation."""
@@ -24,6 +25,33 @@ _TILE = 256
 """Rows (and columns) of a Gram matrix that are processed at a time."""
 _LARGEST = 1e150
 """Of entries of a Gram matrix, so that their squares are numbers."""
+
+
+@dataclass(frozen=True)
+class MemoryPlan:
+    """Memory that a computation will need, estimated before it is allocated.
+
+    Attributes
+    ----------
+    kept : int
+        Bytes that stay in use, including those of the user's own matrices.
+    working : int
+        Additional bytes during the computation.
+    to_take : int
+        Bytes of the two that are not allocated yet.
+    """
+
+    kept: int
+    working: int
+    to_take: int
+
+    def __str__(self) -> str:
+        available = available_bytes()
+        free = "" if available is None else f"; {available / 2**30:.2f} GiB are available"
+        return (
+            f"{self.kept / 2**30:.2f} GiB of matrices and {self.working / 2**30:.2f} GiB to work "
+            f"with, of which {self.to_take / 2**30:.2f} GiB are still to be taken{free}"
+        )
 
 
 def as_kernels(

@@ -13,12 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hikernel.engines.block_engine import BlockEngine
-from hikernel.engines.machine import MemoryPlan, require_memory
+from hikernel.engines.machine import require_memory
 from hikernel.engines.node_kernels import WORKING_COPIES, DenseGram
 from hikernel.engines.protocol import FloatArray, Vertex
 from hikernel.graphs.dag import Dag, parents_of
 from hikernel.graphs.items import check_positions, check_rows
-from hikernel.graphs.kernel_checks import as_kernels, as_numbers, check_block, kernel_dtype
+from hikernel.graphs.kernel_checks import (
+    MemoryPlan,
+    as_kernels,
+    as_numbers,
+    check_block,
+    kernel_dtype,
+)
 from hikernel.graphs.kernel_design import KernelDesign
 
 __all__ = ["KernelGraph"]

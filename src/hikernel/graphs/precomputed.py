@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 
 from hikernel.engines.features import Blocks
 from hikernel.engines.gram_grid_engine import GramGridEngine, product_kernel
-from hikernel.engines.machine import MemoryPlan, require_memory
+from hikernel.engines.machine import require_memory
 from hikernel.engines.node_kernels import WORKING_COPIES, DenseGram
 from hikernel.engines.protocol import FloatArray, Node
 from hikernel.graphs.grid import Grid, node_degree, node_order, term_names
 from hikernel.graphs.interface import Design
 from hikernel.graphs.items import TrainingRows, check_positions
-from hikernel.graphs.kernel_checks import as_kernels, kernel_dtype
+from hikernel.graphs.kernel_checks import MemoryPlan, as_kernels, kernel_dtype
 from hikernel.graphs.weight_base import geometric_weights
 
 __all__ = ["PrecomputedDesign", "PrecomputedGrid"]

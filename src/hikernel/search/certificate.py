@@ -42,6 +42,10 @@ class StopReason(Reason):
         "columns with many categories have too many. Limit max_order or interactions, merge rare "
         "categories, or raise alpha; raising max_kernels above that number also allows more."
     )
+    MAX_MEMORY = (
+        "The search or its proof stopped at the memory that it may take; raise max_memory or "
+        "alpha, or limit max_order."
+    )
     MAX_EXPLORED = (
         "The proof stopped at the number of kernels that it may look at; raise alpha, or limit "
         "max_order."

@@ -9,14 +9,16 @@ factor of two for most of them, which is enough to keep a proof in proportion to
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from hikernel.engines.protocol import GridEngine
 from hikernel.losses import SquaredError
 from hikernel.reduced import ReducedProblem
 
-__all__ = ["PROOF_WORK", "GridEffort", "most_columns", "solve_work"]
+__all__ = ["PROOF_WORK", "UNLIMITED", "ColumnLimits", "GridEffort", "most_columns", "solve_work"]
 
 _PASS = 10
 """Work in which one number passes through memory, as a factor of an elementwise product."""
@@ -34,6 +36,17 @@ _PAIR = 1600
 
 _STEP_WORK = 3e9
 """Work of one factorisation of a reduced problem whose nodes are wide, at most."""
+
+
+class ColumnLimits(NamedTuple):
+    """Feature columns of hulls and of refits that fit into the memory that a user allows."""
+
+    hull: float = math.inf
+    refit: float = math.inf
+
+
+UNLIMITED = ColumnLimits()
+"""Of memory, nothing limits a model."""
 
 
 def most_columns(n_rows: int, max_kernels: int) -> int:

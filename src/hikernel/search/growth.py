@@ -73,6 +73,8 @@ class SearchSettings:
     max_work : float
         Largest work of the proof (``effort``). It is counted, not timed, so that the same data
         give the same model and the same certificate on any machine.
+    max_columns : float
+        Feature columns of a hull for which there is memory.
     """
 
     search: str = "lookahead"
@@ -82,6 +84,7 @@ class SearchSettings:
     seed: int = 0
     max_explored: int = 10**6
     max_work: float = PROOF_WORK
+    max_columns: float = np.inf
 
 
 @dataclass(frozen=True)

@@ -124,7 +124,7 @@ class _Lookahead(HullSearch[GridObjective]):
                 break
             fresh = self._entering(solved, bound.violators)
             if not fresh:
-                reason = StopReason.MAX_COLUMNS
+                reason = self._too_wide
                 break
             solved, reason = self._hunt(self._grow(solved, fresh))
             attempt += 1
@@ -152,15 +152,26 @@ class _Lookahead(HullSearch[GridObjective]):
                 return solved, reason
             fresh = self._entering(solved, violators)
             if not fresh:
-                return solved, StopReason.MAX_COLUMNS
+                return solved, self._too_wide
             solved = self._grow(solved, fresh)
 
     def _most_columns(self) -> float:
-        """Return the number of feature columns that a hull may have: none for Gram matrices."""
+        """Return the number of feature columns that a hull may have: any for Gram matrices."""
+        return min(self._most_solved, self._settings.max_columns)
+
+    @property
+    def _most_solved(self) -> float:
+        """The number of feature columns that can be solved for in reasonable time."""
         engine = self._objective.engine
         if engine.has_kernels:
             return np.inf
         return most_columns(engine.n_rows, self._settings.max_kernels)
+
+    @property
+    def _too_wide(self) -> StopReason:
+        """Why a hull may have no more feature columns."""
+        by_memory = self._settings.max_columns < self._most_solved
+        return StopReason.MAX_MEMORY if by_memory else StopReason.MAX_COLUMNS
 
     def _look_at_pairs(self, solved: SolvedHull) -> dict[Node, float]:
         """Return the violators among all products of two levels that ``PairScreen`` leaves open."""

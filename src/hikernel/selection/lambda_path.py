@@ -66,6 +66,10 @@ class PathEnd(Reason):
         "A hull reached the number of feature columns that is solved for; with products of many "
         "categories, limit max_order or interactions for smaller alphas."
     )
+    MAX_MEMORY = (
+        "A hull reached the number of feature columns that max_memory has room for; raise "
+        "max_memory for smaller alphas."
+    )
     SATURATED = "The fit saturated."
     TIME = "The time budget is spent; with more time the path would go on."
     INTERRUPT = "An interrupt ended the path; without it the path would go on."
@@ -246,6 +250,8 @@ class PathSolver:
             self.end = PathEnd.MAX_KERNELS
         elif reason is StopReason.MAX_COLUMNS:
             self.end = PathEnd.MAX_COLUMNS
+        elif reason is StopReason.MAX_MEMORY:
+            self.end = PathEnd.MAX_MEMORY
         elif _saturated(self.points):
             self.end = PathEnd.SATURATED
         return point

@@ -117,8 +117,7 @@ def comparable_refits(problem: TrainingProblem) -> list[str | None]:
 
 def too_many_kernel_rows(problem: TrainingProblem) -> bool:
     """Return whether nodes are given by Gram matrices with too many rows for a refit."""
-    most = _MOST_HULL_FEATURES // _n_outputs(problem)
-    return problem.engine.has_kernels and problem.engine.n_rows > most
+    return problem.engine.has_kernels and problem.engine.n_rows > _most_columns(problem)
 
 
 def refit(
@@ -168,7 +167,7 @@ def _ridge(problem: TrainingProblem, model: TermModel) -> Fitted | None:
     if operator is not None:
         return _kernel_ridge(problem, model, nodes, operator)
     blocks = Blocks(model.widths[kept])
-    if blocks.n_columns > _MOST_HULL_FEATURES // _n_outputs(problem):
+    if blocks.n_columns > _most_columns(problem):
         return None
     scales = blocks.spread(np.sqrt(model.zeta[kept] / np.max(model.zeta[kept])))
     features = problem.engine.features(nodes) * scales
@@ -183,7 +182,7 @@ def _sparse(
     kept = model.norms > 0.0
     nodes = list(itertools.compress(model.nodes, kept))
     blocks = Blocks(model.widths[kept])
-    many = blocks.n_columns > _MOST_HULL_FEATURES // _n_outputs(problem)
+    many = blocks.n_columns > _most_columns(problem)
     if many or problem.engine.kernel_operator(nodes) is not None:
         return None
     scales = blocks.spread(np.sqrt(model.zeta[kept] / np.max(model.zeta[kept])))
@@ -246,8 +245,7 @@ def _kernel_ridge(
     """
     zeta = model.zeta[[model.nodes.index(node) for node in nodes]]
     zeta = zeta / np.max(zeta)
-    most = _MOST_HULL_FEATURES // _n_outputs(problem)
-    if operator.n_rows > most:
+    if operator.n_rows > _most_columns(problem):
         return None
     squares, vectors = linalg.eigh(operator.weighted_sum(zeta), check_finite=False)
     large = squares > _SMALLEST_SQUARE * max(float(squares[-1]), np.finfo(float).tiny)
@@ -262,8 +260,8 @@ def _kernel_ridge(
 
 def _unpenalised(problem: TrainingProblem, model: TermModel) -> Fitted | None:
     kept = model.norms > 0.0
-    width = int(np.sum(model.widths[kept])) * _n_outputs(problem)
-    if width > min(_MOST_HULL_FEATURES, problem.engine.n_rows // _ROWS_PER_FEATURE):
+    most = min(_MOST_HULL_FEATURES, problem.engine.n_rows // _ROWS_PER_FEATURE)
+    if int(np.sum(model.widths[kept])) > _most_columns(problem, most):
         return None
     nodes = list(itertools.compress(model.nodes, kept))
     if problem.engine.kernel_operator(nodes) is not None:
@@ -288,8 +286,7 @@ def _variables(problem: TrainingProblem, model: TermModel) -> Fitted | None:
         return None
     known = {(m, j) for m in chosen for j in range(1, rich.grid.max_level(m) + 1)}
     selected = [node for node in model.kept().nodes if known.issuperset(node)]
-    most = min(MOST_FEATURES, _MOST_HULL_FEATURES // _n_outputs(problem))
-    nodes = products(rich, selected, most)
+    nodes = products(rich, selected, min(MOST_FEATURES, _most_columns(problem)))
     if not nodes:
         return None
     blocks = Blocks([rich.engine.width(node) for node in nodes])
@@ -315,8 +312,9 @@ def _fit(
     return fit_constrained(features, y, omega, loss, scales, directions, relative_mu)
 
 
-def _n_outputs(problem: TrainingProblem) -> int:
-    return int(np.prod(problem.y.shape[1:]))
+def _most_columns(problem: TrainingProblem, most: int = _MOST_HULL_FEATURES) -> int:
+    """Return how many columns a refit may have, by the size of its Hessian and by memory."""
+    return int(min(most // int(np.prod(problem.y.shape[1:])), problem.room.refit))
 
 
 def selected_variables(model: TermModel) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ belongs to the standardised target (for the squared error it is the same in the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -30,6 +30,7 @@ from hikernel.search import (
     SearchStart,
     StepCallback,
 )
+from hikernel.search.effort import UNLIMITED, ColumnLimits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -166,6 +167,8 @@ class TrainingProblem:
         Which rows have positive weight.
     rows : Any
         The rows of positive weight, in the form that the design takes.
+    room : ColumnLimits
+        Limits of memory on models; none by default.
     """
 
     design: Design
@@ -176,6 +179,7 @@ class TrainingProblem:
     scale: float
     used: NDArray[np.bool_]
     rows: Any
+    room: ColumnLimits = UNLIMITED
 
     @classmethod
     def make(
@@ -186,6 +190,7 @@ class TrainingProblem:
         weights: FloatArray,
         loss: Loss,
         offset: FloatArray | None = None,
+        plan: Callable[[Design, FloatArray], ColumnLimits] | None = None,
     ) -> TrainingProblem:
         """Fit a graph to rows, standardise the target, and make the engine.
 
@@ -203,6 +208,9 @@ class TrainingProblem:
             The loss; y must be in its domain.
         offset : ndarray of shape (n,) or (n, k), optional
             What is added to f in every row. It is no part of the models.
+        plan : callable, optional
+            Called with the design and the target before features are stored; raises if there is
+            too little memory.
         """
         used = weights > 0
         y = y[used]
@@ -218,6 +226,7 @@ class TrainingProblem:
         seen = rows if np.all(used) else take(rows, np.flatnonzero(used))
         design = source.fit(seen, weights[used])
         laid_out = design.training_rows(seen)
+        room = UNLIMITED if plan is None else plan(design, y)
         engine, y = design.engine(laid_out, weights[used]), (y - center) / scale
         return cls(
             design=design,
@@ -228,6 +237,7 @@ class TrainingProblem:
             scale=scale,
             used=used,
             rows=laid_out,
+            room=room,
         )
 
     @property
@@ -283,6 +293,7 @@ class TrainingProblem:
         begin = None
         if start is not None:
             begin = SearchStart(start.nodes, WarmStart(start.eta, start.coef / self.scale))
+        settings = replace(settings, max_columns=min(settings.max_columns, self.room.hull))
         few = self.engine.n_rows * self.graph.n_scored(self.engine) <= _ONE_THREAD
         with one_blas_thread(few):
             result = search.run(self.objective, lam, settings, callback=callback, start=begin)
