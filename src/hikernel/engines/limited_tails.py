@@ -28,7 +28,7 @@ from typing import TypeVar
 import numpy as np
 
 from hikernel.engines.features import by_output
-from hikernel.engines.machine import TILE_NUMBERS, in_threads
+from hikernel.engines.machine import TILE_NUMBERS, check_time, in_threads
 from hikernel.engines.protocol import FloatArray, Node
 from hikernel.engines.sketch import run_draws
 from hikernel.engines.tails import Tile, cut_tiles, pair_weights, scaled_factor, tiled_error
@@ -251,6 +251,7 @@ class OrderPlan:
         out = np.empty(len(self._pick_rest))
         block = max(1, TILE_NUMBERS // ((self.depth + 1) * len(weight)))
         for start in range(0, len(self._rests), block):
+            check_time()
             rests = self._rests[start : start + block]
             left = np.empty((self.depth + 1, len(rests), len(weight)))
             for r, rest in enumerate(rests):

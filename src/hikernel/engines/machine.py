@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from functools import cache
 from pathlib import Path
 from types import FrameType
@@ -117,6 +117,9 @@ _deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
 _interrupt: ContextVar[Interrupt | None] = ContextVar("interrupt", default=None)
 """What notes that the user asked to stop; only ``time_limit`` sets it."""
 
+_abandoned: ContextVar[threading.Event | None] = ContextVar("abandoned", default=None)
+"""Set once nobody waits for the jobs of a pool any more; only ``in_threads`` sets it."""
+
 
 @contextmanager
 def time_limit(end: float, stop: Interrupt | None = None) -> Iterator[None]:
@@ -153,7 +156,8 @@ def is_interrupted() -> bool:
 
 def is_late() -> bool:
     """Return whether the time of the user is up, or the user asked to stop."""
-    if is_interrupted():
+    abandoned = _abandoned.get()
+    if is_interrupted() or (abandoned is not None and abandoned.is_set()):
         return True
     end = _deadline.get()
     return end < math.inf and time.monotonic() > end
@@ -171,11 +175,7 @@ _memory: ContextVar[tuple[int, int] | None] = ContextVar("memory", default=None)
 
 @contextmanager
 def memory_limit(most: int | None) -> Iterator[None]:
-    """Let what is done within the context take at most so many bytes; None for no limit.
-
-    A lack of memory within a limit is told in the words of the user: a limit of the system that is
-    the same may come first.
-    """
+    """Let what is done within the context take at most so many bytes; None for no limit."""
     before = _memory.get()
     try:
         _memory.set(None if most is None else (most, _resident_bytes()))
@@ -192,18 +192,12 @@ def memory_limit(most: int | None) -> Iterator[None]:
 
 
 def trust_plan() -> None:
-    """Let the limit of memory rest: from here on, what is done was planned to keep to it.
-
-    What a process uses depends on more than its arrays, and must not decide about a model.
-    """
+    """Let the limit of memory rest: a plan keeps to it, whatever else the process uses."""
     _memory.set(None)
 
 
 def available_bytes(*, limited: bool = True) -> int | None:
-    """Return the bytes that can be allocated without swapping, or None if that is unknown.
-
-    Within ``memory_limit`` that is at most what is left of the limit, if ``limited``.
-    """
+    """Return the bytes that can be taken without swapping and within the limit, if known."""
     limit = _memory.get() if limited else None
     left = None if limit is None else max(0, limit[0] + limit[1] - _resident_bytes())
     found = [free for free in (left, _free_in_container(), _free_on_machine()) if free is not None]
@@ -357,7 +351,8 @@ def in_threads(
 ) -> Iterator[Result]:
     """Run all jobs on as many threads as the user allows, and yield their results in order.
 
-    Between jobs it checks the time.
+    Between jobs it checks the time, and so may a job: it has the limits of the thread that waits.
+    If that thread goes on without them, because of Ctrl-C for example, they end at their next look.
 
     Parameters
     ----------
@@ -374,12 +369,25 @@ def in_threads(
             check_time()
             yield work(job)
         return
+    abandoned = threading.Event()
+
+    def limited(job: Job) -> Result:
+        _abandoned.set(abandoned)
+        _outer_threads.set(None)  # a job starts no threads of its own
+        return work(job)
+
     with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
         # Submit jobs in batches, so that few results wait in memory.
         window = 4 * threads
-        for start in range(0, len(jobs), window):
-            check_time()
-            yield from pool.map(work, jobs[start : start + window])
+        try:
+            for start in range(0, len(jobs), window):
+                check_time()
+                some = jobs[start : start + window]
+                contexts = [copy_context() for _ in some]
+                yield from pool.map(lambda c, job: c.run(limited, job), contexts, some)
+        except BaseException:
+            abandoned.set()
+            raise
 
 
 @cache

@@ -14,9 +14,13 @@ from typing import TypeVar
 import numpy as np
 from scipy.linalg import blas
 
+from hikernel.engines.machine import check_time
 from hikernel.engines.protocol import FloatArray
 
-__all__ = ["backtrack", "lower_gram", "matmul", "matvec"]
+__all__ = ["backtrack", "gram_in_parts", "lower_gram", "matmul", "matvec", "product_in_parts"]
+
+_PART_WORK = 4e9
+"""Multiplications of a product that is computed at once: a quarter of a second on one core."""
 
 Trial = TypeVar("Trial")
 
@@ -57,6 +61,49 @@ def lower_gram(matrix: FloatArray) -> FloatArray:
     """
     a, flip = (matrix, 0) if matrix.flags.f_contiguous else (matrix.T, 1)
     return np.asarray(blas.dsyrk(1.0, a, trans=flip, lower=1))
+
+
+def product_in_parts(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return left @ right, a few rows at a time where it takes long, and check the time between.
+
+    >>> product_in_parts(np.eye(2), np.array([[1.0, 2.0], [3.0, 4.0]]))
+    array([[1., 2.],
+           [3., 4.]])
+    """
+    n = len(left)
+    step = _rows_of_part(n, left.shape[1] * right.shape[1])
+    if step >= n:
+        return np.asarray(left @ right)
+    out = np.empty((n, right.shape[1]))
+    for start in range(0, n, step):
+        check_time()
+        np.matmul(left[start : start + step], right, out=out[start : start + step])
+    return out
+
+
+def gram_in_parts(matrix: FloatArray) -> FloatArray:
+    """Return matrix.T @ matrix in the same way.
+
+    >>> gram_in_parts(np.array([[1.0, 2.0], [3.0, 4.0]]))
+    array([[10., 14.],
+           [14., 20.]])
+    """
+    n, size = matrix.shape
+    step = _rows_of_part(size, n * size / 2)
+    if step >= size:
+        return np.asarray(matrix.T @ matrix)
+    out = np.empty((size, size))
+    for start in range(0, size, step):
+        check_time()
+        stop = start + step
+        out[start:stop, start:] = matrix[:, start:stop].T @ matrix[:, start:]
+        out[start:, start:stop] = out[start:stop, start:].T
+    return out
+
+
+def _rows_of_part(n_rows: int, work: float) -> int:
+    """Return how many rows of a product are computed at once, if each takes so much work."""
+    return max(1, min(n_rows, int(_PART_WORK / max(1.0, work))))
 
 
 def backtrack(

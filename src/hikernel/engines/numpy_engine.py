@@ -23,7 +23,8 @@ from hikernel.engines.features import (
     rounding_margin,
 )
 from hikernel.engines.limited_tails import LimitedTailSummer
-from hikernel.engines.machine import require_memory
+from hikernel.engines.machine import check_time, require_memory
+from hikernel.engines.numerics import product_in_parts
 from hikernel.engines.protocol import FloatArray, Node
 from hikernel.engines.tails import TailSummer
 
@@ -151,6 +152,7 @@ class NumpyEngine(WeightedRows):
         same = list(left) == list(right) and np.array_equal(left_means, right_means)
         left_features, right_features = self._features.builder(left), self._features.builder(right)
         for rows in self._chunks(len(left_means) + len(right_means)):
+            check_time()
             root_weights = np.sqrt(weights[rows])[:, None]
             a = (left_features(rows) - left_means) * root_weights
             b = a if same else (right_features(rows) - right_means) * root_weights
@@ -241,8 +243,10 @@ class NumpyEngine(WeightedRows):
         features, repeated = self._features.builder(prefixes), self._features.repeated
         total: FloatArray | None = None
         for rows in self._chunks(n_columns):
+            if total is not None:
+                check_time()
             if repeated is None:
-                part = features(rows).T @ weighted[rows]
+                part = product_in_parts(features(rows).T, weighted[rows])
             else:
                 part = repeated.product(prefixes, rows, weighted[rows])
             total = part if total is None else np.add(total, part, out=total)

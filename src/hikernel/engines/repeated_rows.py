@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from hikernel.engines.features import Blocks, NodeFeatures, cut_blocks
+from hikernel.engines.machine import check_time
 from hikernel.engines.protocol import FloatArray, Node
 
 __all__ = ["RepeatedLevels"]
@@ -127,6 +128,7 @@ class RepeatedLevels:
             from_column = int(ends[first - 1]) if same and first else 0
             some = left[first:] if same else left
             for rows in self._chunks(stop - start):
+                check_time()
                 values = builder(rows)
                 values -= right_means[start:stop]
                 values *= weights[rows, None]

@@ -28,7 +28,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from hikernel.engines.features import by_output
-from hikernel.engines.machine import TILE_NUMBERS, in_threads
+from hikernel.engines.machine import TILE_NUMBERS, check_time, in_threads
 from hikernel.engines.protocol import FloatArray
 
 __all__ = ["KURTOSIS_MARGIN", "run_draws", "sketched_bounds"]
@@ -119,8 +119,12 @@ def run_draws(
         n_outputs = outputs.shape[1]
         # A single output needs no sign: y_t and -y_t have the same square.
         weight = outputs.ravel() if n_outputs == 1 else outputs @ _signs(rng, n_outputs)
+        parts = []
         with np.errstate(all="ignore"):
-            return np.asarray(np.sum([draw(rows, signs, weight[rows]) for rows in chunks], axis=0))
+            for rows in chunks:
+                check_time()
+                parts.append(draw(rows, signs, weight[rows]))
+            return np.asarray(np.sum(parts, axis=0))
 
     return np.array(list(in_threads(work, list(range(n_draws)), n_rows)))
 

@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hikernel.engines.features import by_output
-from hikernel.engines.machine import TILE_NUMBERS, in_threads
+from hikernel.engines.machine import TILE_NUMBERS, check_time, in_threads
 from hikernel.engines.protocol import FloatArray, Node
 from hikernel.engines.sketch import run_draws
 
@@ -299,6 +299,7 @@ class TailPlan:
         out = np.empty(len(self.pick_rest))
         block = max(1, TILE_NUMBERS // stack.shape[1])
         for start in range(0, len(self.rests), block):
+            check_time()
             rests = self.rests[start : start + block]
             left = np.empty((len(rests), stack.shape[1]))
             for target, rows in zip(left, rests, strict=True):

@@ -36,6 +36,7 @@ from scipy import linalg
 
 from hikernel.engines.features import Blocks, IndexArray
 from hikernel.engines.machine import one_blas_thread
+from hikernel.engines.numerics import product_in_parts
 from hikernel.engines.protocol import FloatArray
 from hikernel.graphs import Design, take
 from hikernel.losses import Loss
@@ -230,7 +231,7 @@ def _blocks(
     for a in range(q):
         for b in range(a, q):
             weights = second[:, a, b]
-            block = features.T @ (weights[:, None] * features)
+            block = product_in_parts(features.T, weights[:, None] * features)
             whole[a, :, b], whole[b, :, a] = block, block
             mixed[a, :, b] = mixed[b, :, a] = weights @ features
     flat = mixed.reshape(q * size, q)

@@ -312,8 +312,9 @@ def _fit(
     return fit_constrained(features, y, omega, loss, scales, directions, relative_mu)
 
 
-def _most_columns(problem: TrainingProblem, most: int = _MOST_HULL_FEATURES) -> int:
+def _most_columns(problem: TrainingProblem, most: int | None = None) -> int:
     """Return how many columns a refit may have, by the size of its Hessian and by memory."""
+    most = _MOST_HULL_FEATURES if most is None else most
     return int(min(most // int(np.prod(problem.y.shape[1:])), problem.room.refit))
 
 

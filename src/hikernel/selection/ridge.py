@@ -42,6 +42,7 @@ remaining copy would reveal the target of the copy left out.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -51,7 +52,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg
 
-from hikernel.engines.numerics import backtrack
+from hikernel.engines.machine import check_time
+from hikernel.engines.numerics import backtrack, gram_in_parts, product_in_parts
 from hikernel.engines.protocol import FloatArray
 from hikernel.losses import Loss, SquaredError
 
@@ -152,6 +154,7 @@ def _squared(
     features -= means
     center = float(omega @ y)
     root = np.sqrt(omega)
+    check_time()
     features *= root[:, None]
     # What is left of a constant column is rounding, and no direction of the features.
     features[:, np.sum(features**2, axis=0) <= _CONSTANT * means**2] = 0.0
@@ -184,10 +187,10 @@ def _decomposed(features: FloatArray) -> tuple[FloatArray, FloatArray, FloatArra
     """
     n, size = features.shape
     if n > 2 * size:
-        squares, vectors = linalg.eigh(features.T @ features, check_finite=False)
+        squares, vectors = linalg.eigh(gram_in_parts(features), check_finite=False)
         kept = squares > _SMALLEST_SQUARE * max(float(np.max(squares, initial=0.0)), _TINY)
         squares, vectors = squares[kept], vectors[:, kept]
-        return (features @ vectors) / np.sqrt(squares), squares, vectors
+        return product_in_parts(features, vectors) / np.sqrt(squares), squares, vectors
     left, values, right = linalg.svd(features, full_matrices=False, check_finite=False)
     squares = values**2
     kept = squares > _SMALLEST_SQUARE * max(float(np.max(squares, initial=0.0)), _TINY)
@@ -245,6 +248,14 @@ class Curvature(NamedTuple):
 
     hessian: FloatArray
     coupling: FloatArray | None
+
+
+def _row_chunks(n_rows: int, n_columns: int) -> Iterator[slice]:
+    """Yield slices of rows so that a chunk of so many columns stays small; checks the time."""
+    chunk = max(_CHUNK // n_columns, 1)
+    for start in range(0, n_rows, chunk):
+        check_time()
+        yield slice(start, start + chunk)
 
 
 @dataclass(frozen=True)
@@ -314,9 +325,10 @@ class RidgeObjective:
             if a == b:  # the product of a matrix with its own transpose takes half the time
                 weights = self.omega * (np.maximum(second[:, a, a], 0.0) + 1e-10)
                 half = np.sqrt(weights)[:, None] * self.design
-                blocks[a, :, a] = half.T @ half
+                blocks[a, :, a] = gram_in_parts(half)
                 continue
-            block = self.design.T @ ((self.omega * second[:, a, b])[:, None] * self.design)
+            right = (self.omega * second[:, a, b])[:, None] * self.design
+            block = product_in_parts(self.design.T, right)
             blocks[a, :, b], blocks[b, :, a] = block, block
         hessian = blocks.reshape(outputs * width, outputs * width)
         return Curvature(hessian, self.loss.coupling(self.y, f, self.design))
@@ -346,16 +358,18 @@ class RidgeObjective:
             return self._left_out_of_joint(f, factor)
         first, second = self.derivatives(f)
         if outputs == 1:
-            half = linalg.solve_triangular(factor, self.design.T, lower=True, check_finite=False)
-            sizes = self.omega * np.sum(half**2, axis=0)
+            sizes = np.empty(n)
+            for rows in _row_chunks(n, width):
+                some = self.design[rows].T
+                half = linalg.solve_triangular(factor, some, lower=True, check_finite=False)
+                sizes[rows] = self.omega[rows] * np.sum(half**2, axis=0)
             free = np.maximum(1.0 - sizes * second[:, 0, 0], 1e-10)
             return np.asarray(f + (first[:, 0] * sizes / free)[:, None] @ self.outputs.T)
         inverse = linalg.solve_triangular(
             factor, np.eye(len(factor)), lower=True, check_finite=False
         )
         inverse = inverse.reshape(-1, width).T
-        chunk = max(_CHUNK // inverse.shape[1], 1)
-        for rows in (slice(start, start + chunk) for start in range(0, n, chunk)):
+        for rows in _row_chunks(n, inverse.shape[1]):
             # With Q = S S', (I - Q W)^-1 Q = S (I - S' W S)^-1 S'. S is rotated so that the
             # matrix in the middle is diagonal.
             solved = np.sqrt(self.omega[rows, None]) * (self.design[rows] @ inverse)
