@@ -13,7 +13,7 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from hikernel.checks import check_choice, outside_level, random_generator
-from hikernel.engines.machine import Interrupt, is_late
+from hikernel.engines.machine import Interrupt, is_late, time_limit
 from hikernel.errors import MemoryPlanError, OutOfTime
 from hikernel.estimators.estimator import HKLEstimator, check_refit_name
 from hikernel.estimators.fold_scores import make_score
@@ -146,7 +146,8 @@ class CrossValidatedEstimator(HKLEstimator):
                 simpler = tried.simpler(start)
             if show:
                 show.stage("refit")
-            fitted = refit(choice.refit, problem, selected)
+            with time_limit(np.inf):  # a model that was chosen is had as it was chosen
+                fitted = refit(choice.refit, problem, selected)
             chosen = fitted is not None
             if fitted is None:
                 fitted = self._refitted(plain, problem, selected)

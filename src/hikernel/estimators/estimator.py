@@ -277,8 +277,9 @@ class HKLEstimator(Attributions, ModelParameters, BaseEstimator):
         return name or "ridge"
 
     def _refitted(self, name: str | None, problem: TrainingProblem, model: TermModel) -> Fitted:
-        """Return the refitted model; raise if the refit does not apply to it."""
-        fitted = refit(name, problem, model)
+        """Return the refitted model, however late it is; raise if the refit does not apply."""
+        with time_limit(math.inf):
+            fitted = refit(name, problem, model)
         if fitted is None:
             other = "" if name == "ridge" else 'refit="ridge" or '
             none = "no monotone=" if problem.design.monotone_columns() else "refit=None"
@@ -294,7 +295,8 @@ class HKLEstimator(Attributions, ModelParameters, BaseEstimator):
         if fitted.refit is not None:
             from hikernel.selection.posterior import posterior_of  # imported only when needed
 
-            self._posterior = posterior_of(problem, fitted)
+            with time_limit(math.inf):
+                self._posterior = posterior_of(problem, fitted)
 
     def _set_fitted(self, fitted: Fitted, loss: Loss, graph: SearchGraph) -> None:
         """Set the fitted attributes.
