@@ -12,8 +12,12 @@ import numpy as np
 import pytest
 
 from hikernel import HKLClassifierCV, HKLRegressor, HKLRegressorCV, hkl_path
+from hikernel.engines.features import watcher, watching
+from hikernel.errors import CertificateWarning
 from hikernel.estimators import progress
 from hikernel.estimators.progress import FitProgress
+from hikernel.search import StopReason
+from hikernel.selection import PathEnd
 
 QUICK = {"n_alphas": 6, "cv": 2, "degree": 2}
 
@@ -200,6 +204,61 @@ def test_nothing_of_it_changes_a_model(stream, monkeypatch):
             assert shown.best_score_ == silent.best_score_
             for name, column in silent.cv_results_.items():
                 np.testing.assert_array_equal(column, shown.cv_results_[name])
+
+
+def test_a_proof_shows_how_long_it_may_go_on(monkeypatch, capsys):
+    now = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    with FitProgress(1) as show:
+        show.stage("search and proof", "kernels")
+        for share in (0.1, 0.2, 0.3, 0.1, 0.4):  # the fourth is that of another proof
+            watcher()(share)
+            now[0] += 30.0
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == [
+        "hikernel search and proof: 0 kernels, proof=20 % of the most work, to go=at most 0:04:00"
+        " [30.0 s so far]",
+        "hikernel search and proof: 0 kernels, proof=30 % of the most work, to go=at most 0:03:30"
+        " [60.0 s so far]",
+        "hikernel search and proof: 0 kernels, proof=10 % of the most work [90.0 s so far]",
+        "hikernel search and proof: 0 kernels, proof=40 % of the most work, to go=at most 0:01:00"
+        " [150.0 s]",
+    ]
+    assert watcher() is None
+
+
+@pytest.mark.parametrize("certify", ["exact", "statistical"])
+def test_a_proof_tells_how_much_of_its_work_is_done(certify):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((600, 8))
+    y = X[:, 0] * X[:, 1] + X[:, 2] + rng.standard_normal(600)
+    seen = []
+    with watching(seen.append):
+        model = HKLRegressor(0.01, certify=certify, tol=1e-3).fit(X, y)
+    assert model.certificate_.kind == certify
+    assert len(seen) > 3
+    assert 0.0 < seen[0] < 1.0
+    assert seen == sorted(seen)
+    most = []
+    with watching(most.append):
+        HKLRegressor(0.01, certify=certify, tol=1e-3, proof_effort=10.0).fit(X, y)
+    np.testing.assert_allclose(most, np.array(seen) / 10.0)
+
+
+def test_the_limits_that_a_warning_names_are_parameters():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 6))
+    y = X[:, 0] * X[:, 1] + rng.standard_normal(300)
+    with pytest.warns(CertificateWarning, match=r"limit max_order \(max_order=2\), or raise alpha"):
+        short = HKLRegressor(0.01, tol=1e-3, proof_effort=1e-6).fit(X, y)
+    assert short.certificate_.reason is StopReason.MAX_WORK
+    assert "proof_effort" in short.certificate_.reason.sentence
+    parameters = {*HKLRegressorCV().get_params(), *HKLRegressor().get_params()}
+    named = set()
+    for reason in [*StopReason, *PathEnd]:
+        named |= set(re.findall(r"\b[a-z]+_[a-z_]+\b|\balpha\b|\bcertify\b", reason.sentence))
+    assert named <= parameters
+    assert {"proof_effort", "max_order", "max_kernels", "max_memory", "time_budget"} <= named
 
 
 # -- log records -----------------------------------------------------------------------------

@@ -51,7 +51,7 @@ def test_words_say_what_is_proven_and_what_is_not():
     assert "no choice among all of them" in certificate().explain()
     assert "5 %" in certificate().explain()
     assert "Proven only" in certificate(tol=0.01).explain()
-    assert "raise it or alpha." in certificate(tol=0.01).explain()
+    assert "raise it or alpha, or limit max_order." in certificate(tol=0.01).explain()
     assert "nothing is proven" in certificate(kind="none").explain()
     assert "Next to nothing is proven" in certificate(dual_bound=0.1).explain()
     assert "1,024 kernels" in certificate(n_vertices=1024).explain()

@@ -1,4 +1,4 @@
-"""What engines share: row weights, blocks of columns, products of levels, rounding margins.
+"""What engines share: row weights, blocks, products of levels, rounding margins, who watches.
 
 Certificates need scores that are never too small. ``rounding_margin`` is the single definition of
 the bound on the rounding error of a sum over the rows.
@@ -6,9 +6,11 @@ the bound on the rounding error of a sum over the rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +29,18 @@ __all__ = [
     "cut_blocks",
     "normalised",
     "rounding_margin",
+    "watched",
+    "watcher",
+    "watching",
 ]
 
 IndexArray = NDArray[np.intp]
+
+Result = TypeVar("Result")
+Watcher = Callable[[float], None]
+
+_watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
+"""Is told which share of the work at hand is done; only ``watching`` sets it."""
 
 _WIDE = 32
 """Columns of a level from which on its rows may repeat, as they do in levels of many categories.
@@ -76,6 +87,39 @@ def cut_blocks(widths: Sequence[int], most: int) -> Iterator[slice]:
         total += width
     if widths:
         yield slice(start, len(widths))
+
+
+@contextmanager
+def watching(watch: Watcher | None) -> Iterator[None]:
+    """Let a function be told, within the context, which share of the work there is done."""
+    before = _watcher.get()
+    try:
+        _watcher.set(watch)
+        yield
+    finally:
+        _watcher.set(before)
+
+
+def watcher() -> Watcher | None:
+    """Return the function that wants to know how much is done; None if nobody does."""
+    return _watcher.get()
+
+
+def watched(results: Iterable[Result], number: int) -> Iterator[Result]:
+    """Yield ``number`` results, and tell who is watching how many there were.
+
+    >>> seen = []
+    >>> with watching(seen.append):
+    ...     list(watched("ab", 2))
+    ['a', 'b']
+    >>> seen
+    [0.5, 1.0]
+    """
+    watch = _watcher.get()
+    for count, result in enumerate(results, 1):
+        yield result
+        if watch is not None:
+            watch(count / number)
 
 
 class Blocks:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hikernel.engines.features import by_output
+from hikernel.engines.features import by_output, watched
 from hikernel.engines.limited_tails import OrderPlan
 from hikernel.engines.machine import TILE_NUMBERS, in_threads
 from hikernel.engines.node_kernels import DenseGram
@@ -81,7 +81,7 @@ def extension_sums(
         return out
 
     total = np.zeros((len(prefixes), len(grams)))
-    for part in in_threads(work, tiles, len(dual_coef)):
+    for part in watched(in_threads(work, tiles, len(dual_coef)), len(tiles)):
         total += part
     np.maximum(total, 0.0, out=total)
     if rounded_up:
@@ -274,6 +274,6 @@ def _added_up(
     A sum that rounding makes negative is set to zero, and one whose terms overflow to infinity.
     """
     total = np.zeros(n_sums)
-    for part in in_threads(work, tiles, n_rows):
+    for part in watched(in_threads(work, tiles, n_rows), len(tiles)):
         total += part
     return np.where(np.isfinite(total), np.maximum(total, 0.0), np.inf)

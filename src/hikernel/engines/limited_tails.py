@@ -27,7 +27,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from hikernel.engines.features import by_output
+from hikernel.engines.features import by_output, watched
 from hikernel.engines.machine import TILE_NUMBERS, check_time, in_threads
 from hikernel.engines.protocol import FloatArray, Node
 from hikernel.engines.sketch import run_draws
@@ -148,7 +148,7 @@ class LimitedTailSummer:
             return plan.sums(kernel, factors, excess, others, weight, exact=True)
 
         total = np.zeros(len(nodes))
-        for part in in_threads(work, tiles, n):
+        for part in watched(in_threads(work, tiles, n), len(tiles)):
             total += part
 
         # The magnitudes add up to at most n sum_i |alpha_i|^2 K_ii. ``exact=False`` adds the terms

@@ -27,7 +27,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from hikernel.engines.features import by_output
+from hikernel.engines.features import by_output, watched
 from hikernel.engines.machine import TILE_NUMBERS, check_time, in_threads
 from hikernel.engines.protocol import FloatArray
 
@@ -126,7 +126,8 @@ def run_draws(
                 parts.append(draw(rows, signs, weight[rows]))
             return np.asarray(np.sum(parts, axis=0))
 
-    return np.array(list(in_threads(work, list(range(n_draws)), n_rows)))
+    found = in_threads(work, list(range(n_draws)), n_rows)
+    return np.array(list(watched(found, n_draws)))
 
 
 def _signs(rng: np.random.Generator, size: int) -> FloatArray:

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hikernel.engines.features import by_output
+from hikernel.engines.features import by_output, watched
 from hikernel.engines.machine import TILE_NUMBERS, check_time, in_threads
 from hikernel.engines.protocol import FloatArray, Node
 from hikernel.engines.sketch import run_draws
@@ -157,7 +157,7 @@ class TailSummer:
             return plan.tile_sums(stack.reshape(len(stack), -1), pair_weights(dual_coef, tile))
 
         total = np.zeros(len(nodes))
-        for part in in_threads(work, tiles, len(dual_coef)):
+        for part in watched(in_threads(work, tiles, len(dual_coef)), len(tiles)):
             total += part
         total = np.maximum(total, 0.0) + self._rounding(plan, factors, tiles, dual_coef)
         total *= self._constant

@@ -139,7 +139,7 @@ class CrossValidatedEstimator(HKLEstimator):
                 )
                 if show:
                     show.stage("proof", "kernels")
-                most = max(_LEAST_PROOF_WORK, _PROOF_SHARE * results.work)
+                most = max(_LEAST_PROOF_WORK, _PROOF_SHARE * results.work) * self.proof_effort
                 selected = _proven(problem, start, replace(settings, max_work=most), show)
                 if show:
                     show.stage("simpler models")

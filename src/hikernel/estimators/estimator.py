@@ -38,6 +38,7 @@ from hikernel.estimators.typed_bases import BaseEstimator
 from hikernel.graphs import GraphSource, SearchGraph
 from hikernel.losses import Loss
 from hikernel.search import SearchSettings, StopReason
+from hikernel.search.effort import MAX_EXPLORED, PROOF_WORK
 from hikernel.selection import (
     REFITS,
     Fitted,
@@ -104,8 +105,7 @@ class HKLEstimator(Attributions, ModelParameters, BaseEstimator):
         for name in _OF_ONE_FIT:
             self.__dict__.pop(name, None)
         try:
-            keep = self.on_interrupt == "keep"
-            with listening(keep) as stop, memory_limit(self._most_bytes()):
+            with listening(self.on_interrupt == "keep") as stop, memory_limit(self._most_bytes()):
                 self._fit_model(stop, *arguments)
         except BaseException:
             self._forget()
@@ -129,6 +129,7 @@ class HKLEstimator(Attributions, ModelParameters, BaseEstimator):
         check_choice("certify", self.certify, ["auto", "exact", "statistical", "none"])
         if not isinstance(self.verbose, (bool, np.bool_)):
             check_integer("verbose", self.verbose, 0)
+        check_number("proof_effort", self.proof_effort, above=0.0, below=1e12)
         check_choice("on_interrupt", self.on_interrupt, ["raise", "keep"])
         if self.time_budget is not None:
             check_number("time_budget", self.time_budget, above=0.0)
@@ -140,6 +141,8 @@ class HKLEstimator(Attributions, ModelParameters, BaseEstimator):
             max_kernels=self.max_kernels,
             certify=self.certify,  # type: ignore[arg-type]
             seed=int(random_generator(self.random_state).randint(2**31 - 1)),
+            max_explored=int(self.proof_effort * MAX_EXPLORED),
+            max_work=float(self.proof_effort) * PROOF_WORK,
         )
 
     def _most_bytes(self) -> int | None:
@@ -170,8 +173,7 @@ class HKLEstimator(Attributions, ModelParameters, BaseEstimator):
     @contextmanager
     def _time_limit(self, stop: Interrupt | None) -> Iterator[None]:
         """Stop what is done within the context when the time budget is spent, or if asked to."""
-        seconds = np.inf if self.time_budget is None else float(self.time_budget)
-        with time_limit(time.monotonic() + seconds, stop):
+        with time_limit(time.monotonic() + float(self.time_budget or np.inf), stop):
             yield
 
     def _source(self, X: Any) -> GraphSource:
@@ -339,8 +341,7 @@ class HKLEstimator(Attributions, ModelParameters, BaseEstimator):
         if not selected.status.ok:
             warnings.warn(selected.status.sentence, ConvergenceWarning, stacklevel=outside_level())
         reason = selected.certificate.reason
-        cut = isinstance(reason, StopReason) and reason.is_cut_search
-        if cut or reason is StopReason.MAX_MEMORY:
+        if reason is StopReason.MAX_MEMORY or getattr(reason, "is_cut_search", False):
             warnings.warn(reason.sentence, ConvergenceWarning, stacklevel=outside_level())
         elif not selected.certificate.certified and self.certify != "none":
             warnings.warn(

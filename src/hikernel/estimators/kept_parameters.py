@@ -26,8 +26,8 @@ _FOR_FITS_ALONE = (*_LISTS, "cv", "scoring")
 _NEVER_KEPT = "graph"
 """Parameter that is never in a file: models with a graph of their own cannot be saved."""
 
-_LATER = "max_memory"
-"""Parameter that came after the format, and is in a file only where it is set."""
+_LATER = {"max_memory": None, "proof_effort": 1.0}
+"""Parameters that came after the format, with their defaults: in a file only where they differ."""
 
 
 def kept_parameters(estimator: Any) -> dict[str, Any]:
@@ -46,16 +46,16 @@ def kept_parameters(estimator: Any) -> dict[str, Any]:
         if name in params and not _can_be_kept(name, params[name]):
             _warn_not_kept(name, params[name], defaults[name])
             params[name] = defaults[name]
-    if params[_LATER] is None:
-        del params[_LATER]
-    return params
+    return {
+        name: value for name, value in params.items() if name not in _LATER or value != _LATER[name]
+    }
 
 
 def check_parameters(cls: type[Any], params: Mapping[str, Any]) -> None:
     """Raise unless ``params`` are the parameters of ``cls``, of types that a file may hold."""
     expected = set(cls._get_param_names()) - {_NEVER_KEPT}
-    if set(params) | {_LATER} != expected:
-        wrong = sorted((set(params) | {_LATER}) ^ expected)
+    if set(params) | set(_LATER) != expected:
+        wrong = sorted((set(params) | set(_LATER)) ^ expected)
         raise ContentError(f"the parameters of {cls.__name__} are wrong: {shown(wrong)}")
     for name, value in params.items():
         if not _can_be_kept(name, value):

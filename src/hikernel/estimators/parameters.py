@@ -62,6 +62,7 @@ class ModelParameters:
     max_kernels: int = 2000
     tol: float = 1e-2
     certify: str = "auto"
+    proof_effort: float = 1.0
     time_budget: float | None = None
     max_memory: int | str | None = None
     on_interrupt: str = "raise"
@@ -86,6 +87,7 @@ class ModelOptions(TypedDict, total=False):
     max_kernels: int
     tol: float
     certify: str
+    proof_effort: float
     time_budget: float | None
     max_memory: int | str | None
     on_interrupt: str
@@ -214,6 +216,11 @@ DESCRIPTIONS: dict[str, str] = {
     exact up to about 6,500 rows with 32 variables (11,000 with 10), statistical above, and "none"
     above about 600,000 rows with 32 variables. With "none", nothing is proven. If a proof was
     asked for and not reached, there is a :class:`~hikernel.errors.CertificateWarning`.""",
+    "proof_effort": """float
+    Factor on what a proof may do: 1 is counted work of about a minute on two cores (in
+    cross-validation, twice that of the search), and a million kernels that are looked at. Where
+    that does not suffice, a warning says so, and the certificate has the bound that was reached. It
+    does not change the model, but for terms that only the proof finds.""",
     "refit": """{None, "ridge", "sparse", "unpenalised", "variables", "auto"}
     How the coefficients of the selected terms are estimated. None keeps the (shrunken)
     coefficients of the convex problem. "ridge" fits the selected terms again with a ridge penalty,

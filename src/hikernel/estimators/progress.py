@@ -7,7 +7,9 @@ more, the records of the logger "hikernel" are written there, too.
 
 from __future__ import annotations
 
+import datetime
 import logging
+import math
 import shutil
 import sys
 import threading
@@ -18,6 +20,7 @@ from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from hikernel.engines.features import watching
 from hikernel.search import SearchStep
 from hikernel.selection import PathPoint
 
@@ -25,6 +28,9 @@ __all__ = ["FitProgress"]
 
 _FIRST_WAIT, _LONGEST_WAIT = 5.0, 60.0
 """Seconds between two lines of one stage in a file; they double from one line to the next."""
+
+_LEAST_PACE = 1.0
+"""Seconds after which the pace of a proof is known."""
 
 _LEVELS = {2: logging.INFO}
 """Least level of the records shown, by ``verbose``; above 2 all are shown."""
@@ -45,12 +51,15 @@ class FitProgress:
         self._close = ExitStack()
         self._count = 0
         self._facts: dict[str, str] = {}
+        self._share = math.inf
+        self._first = 0.0, 0.0
 
     def __enter__(self) -> Self:
         self._display = _make_display(records=self._verbose > 1)
         if self._verbose > 1:
             level = _LEVELS.get(self._verbose, logging.DEBUG)
             self._close.enter_context(_records_shown(level, self._display))
+        self._close.enter_context(watching(self.proof))
         return self
 
     def __exit__(
@@ -65,7 +74,7 @@ class FitProgress:
     def stage(self, name: str, unit: str = "") -> None:
         """End the stage before, and begin one; ``unit`` is what it counts, if it counts."""
         self._display.end()
-        self._count, self._facts = 0, {}
+        self._count, self._facts, self._share = 0, {}, math.inf
         self._display.begin(name, unit)
 
     def fits(self, number: int) -> None:
@@ -89,6 +98,24 @@ class FitProgress:
         if certificate.kind != "none":
             self._facts["gap"] = f"{certificate.relative_gap:.1e}"
         self._count = len(step.nodes)
+        self._display.show(self._count, self._facts)
+
+    def proof(self, share: float) -> None:
+        """Show how much of the work that it may do a proof has done, and how long it may go on.
+
+        The work is counted, and how long the rest may take follows from the pace so far. A proof
+        may end much earlier.
+        """
+        now = time.monotonic()
+        if share < self._share:  # a proof begins
+            self._first = share, now
+            self._facts.pop("to go", None)
+        self._share = share
+        self._facts["proof"] = f"{100.0 * share:.0f} % of the most work"
+        done, seconds = share - self._first[0], now - self._first[1]
+        if done > 0.0 and seconds >= _LEAST_PACE:
+            rest = datetime.timedelta(seconds=math.ceil(seconds / done * (1.0 - share)))
+            self._facts["to go"] = f"at most {rest}"
         self._display.show(self._count, self._facts)
 
 

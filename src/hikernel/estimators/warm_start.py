@@ -26,6 +26,7 @@ _OF_THE_SOLVE = {
     "alpha",
     "certify",
     "max_kernels",
+    "proof_effort",
     "on_interrupt",
     "random_state",
     "refit",

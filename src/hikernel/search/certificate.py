@@ -36,7 +36,7 @@ class StopReason(Reason):
         "because there are too many rows for the default; "
         'certify="exact" does it at a cost quadratic in the rows, certify="statistical" linear.'
     )
-    MAX_KERNELS = "The search stopped at max_kernels; raise it or alpha."
+    MAX_KERNELS = "The search stopped at max_kernels; raise it or alpha, or limit max_order."
     MAX_COLUMNS = (
         "The search stopped at the number of feature columns that it may solve for; products of "
         "columns with many categories have too many. Limit max_order or interactions, merge rare "
@@ -47,18 +47,21 @@ class StopReason(Reason):
         "alpha, or limit max_order."
     )
     MAX_EXPLORED = (
-        "The proof stopped at the number of kernels that it may look at; raise alpha, or limit "
-        "max_order."
+        "The proof stopped at the number of kernels that it may look at; limit max_order "
+        "(max_order=2), or raise alpha or proof_effort."
     )
     MAX_WORK = (
-        "The proof stopped at the work that it may do, which is counted and not timed; raise "
-        "alpha, or limit max_order."
+        "The proof stopped at the work that it may do, which is counted and not timed; limit "
+        "max_order (max_order=2), or raise alpha or proof_effort."
     )
     SEARCH_TIME = (
         "The time budget cut the search short, so that the model, and not only its proof, would "
-        "be another one with more time."
+        "be another one with more time; raise time_budget or alpha, or limit max_order."
     )
-    PROOF_TIME = "The time budget cut the proof short; the model itself is complete."
+    PROOF_TIME = (
+        "The time budget cut the proof short; the model itself is complete. Raise time_budget, or "
+        "limit max_order (max_order=2)."
+    )
     SEARCH_INTERRUPT = (
         "An interrupt cut the search short, so that the model, and not only its proof, would be "
         "another one without it."

@@ -18,13 +18,24 @@ from hikernel.engines.protocol import GridEngine
 from hikernel.losses import SquaredError
 from hikernel.reduced import ReducedProblem
 
-__all__ = ["PROOF_WORK", "UNLIMITED", "ColumnLimits", "GridEffort", "most_columns", "solve_work"]
+__all__ = [
+    "MAX_EXPLORED",
+    "PROOF_WORK",
+    "UNLIMITED",
+    "ColumnLimits",
+    "GridEffort",
+    "most_columns",
+    "solve_work",
+]
 
 _PASS = 10
 """Work in which one number passes through memory, as a factor of an elementwise product."""
 
 PROOF_WORK = 6e11
 """Work of a proof by default: about a minute on two cores."""
+
+MAX_EXPLORED = 10**6
+"""Kernels that are scored for a proof by default, at most."""
 
 _CALL = 2e7
 """Work of a call that scores extensions, however few."""

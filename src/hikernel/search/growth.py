@@ -23,7 +23,7 @@ from hikernel.errors import OutOfTime
 from hikernel.graphs import Grid
 from hikernel.reduced import ReducedProblem, ReducedSolution, Status, WarmStart
 from hikernel.search.certificate import Certificate, DualPoint, StopReason
-from hikernel.search.effort import PROOF_WORK, solve_work
+from hikernel.search.effort import MAX_EXPLORED, PROOF_WORK, solve_work
 from hikernel.search.objective import RISK, Certify, Objective, SolvedHull
 
 __all__ = [
@@ -82,7 +82,7 @@ class SearchSettings:
     max_kernels: int = 600
     certify: Certify = "auto"
     seed: int = 0
-    max_explored: int = 10**6
+    max_explored: int = MAX_EXPLORED
     max_work: float = PROOF_WORK
     max_columns: float = np.inf
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from hikernel.engines.machine import require_memory
 from hikernel.engines.protocol import Engine, FloatArray, GridEngine, Node, Vertex
 from hikernel.engines.sketch import sketched_bounds
 from hikernel.graphs import ROOT, Grid, SearchGraph
@@ -281,6 +282,8 @@ class GridObjective(Objective):
         self, nodes: Sequence[Node], dual: DualPoint, risk: float, seed: int
     ) -> FloatArray:
         """Return bounds on U(t) that hold for all nodes at once with probability 1 - risk."""
+        n_numbers = 6 * N_DRAWS * len(nodes)  # the draws, and what is computed from them
+        require_memory(n_numbers, f"{N_DRAWS} draws of {len(nodes)} sums", "Limit max_order.")
         scales, limit = self.graph.tail_scales(), self.graph.max_order
         draws = self.engine.tail_draws(nodes, dual.dual_coef, scales, limit, N_DRAWS, seed)
         diagonal = self.engine.tail_diagonal(nodes, dual.dual_coef, scales, limit)

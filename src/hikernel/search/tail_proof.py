@@ -20,13 +20,15 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hikernel.engines.features import watcher, watching
 from hikernel.engines.machine import check_time
 from hikernel.engines.protocol import FloatArray, Node
-from hikernel.errors import OutOfTime
+from hikernel.errors import MemoryPlanError, OutOfTime
 from hikernel.search.certificate import StopReason
 from hikernel.search.growth import TailBound
 from hikernel.search.objective import RISK, GridObjective, SolvedHull, TailMode
@@ -121,11 +123,13 @@ class TailProof:
         self._n_explored = 0
 
     def run(self) -> TailBound:
-        """Return the bound; without one if the time of the user runs out."""
+        """Return the bound; without one if the time of the user, or memory, runs out."""
         try:
             return self._run()
         except OutOfTime:
             return TailBound.unknown(StopReason.of_cut_proof())
+        except MemoryPlanError:
+            return TailBound.unknown(StopReason.MAX_MEMORY)
 
     def _run(self) -> TailBound:
         """Visit sets of one, two, three, ... variables until none is open."""
@@ -133,7 +137,8 @@ class TailProof:
         if self._objective.can_list_all:
             return self._list_all()
         if self._mode == "exact" and not self._violators and self._afford([()]):
-            whole = max(0.0, self._whole_tail())
+            with self._watched(self._effort.bounds([()])):
+                whole = max(0.0, self._whole_tail())
             if whole <= self._solved.threshold:
                 self._closed = whole
                 return self._settle(StopReason.WHOLE_TAIL)
@@ -145,7 +150,8 @@ class TailProof:
         while open_sets:
             if not self._afford(open_sets):
                 return self._give_up(known)
-            bounds = dict(zip(open_sets, self._bounds(open_sets, size), strict=True))
+            with self._watched(self._effort.bounds(open_sets)):
+                bounds = dict(zip(open_sets, self._bounds(open_sets, size), strict=True))
             opened = [
                 s for s, u in bounds.items() if u > self._solved.threshold or s in self._forced
             ]
@@ -164,6 +170,20 @@ class TailProof:
                 return self._give_up(known)
             open_sets = self._candidates(opened, size)
         return self._settle(reason)
+
+    @contextmanager
+    def _watched(self, cost: float) -> Iterator[None]:
+        """Tell who is watching how much of the work that a proof may do is done.
+
+        ``cost`` is the work of what is done within the context, which is counted already.
+        """
+        watch, before = watcher(), self.work - cost
+        if watch is None:
+            yield
+            return
+        most = max(1.0, self._max_work)
+        with watching(lambda share: watch(min(1.0, (before + share * cost) / most))):
+            yield
 
     def _afford(self, supports: Sequence[Support]) -> bool:
         """Return whether the work is enough to bound some sets, and count it if so."""

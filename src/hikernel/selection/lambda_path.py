@@ -71,7 +71,7 @@ class PathEnd(Reason):
         "max_memory for smaller alphas."
     )
     SATURATED = "The fit saturated."
-    TIME = "The time budget is spent; with more time the path would go on."
+    TIME = "The time budget is spent; with a larger time_budget the path would go on."
     INTERRUPT = "An interrupt ended the path; without it the path would go on."
 
     @classmethod
