@@ -167,6 +167,15 @@ def test_hulls_have_as_many_columns_as_there_is_room_for():
         np.testing.assert_array_equal(fitted("10MB").predict(X), model.predict(X))
 
 
+def test_the_rule_of_the_paper_keeps_to_the_limit_too():
+    X, y = data(1000, 12)
+    settings = {"search": "paper", "certify": "none", "max_memory": "8MB"}
+    with pytest.warns(ConvergenceWarning, match="stopped at the memory that it may take"):
+        model = HKLRegressor(1e-5, **settings).fit(X, y)
+    assert model.certificate_.reason is StopReason.MAX_MEMORY
+    assert max(certificate.n_kernels for certificate in model.history_) <= 150
+
+
 def test_a_path_ends_where_the_room_does():
     X, y = data(1000, 12)
     path = hkl_path(X, y, alphas=[0.1, 1e-7], max_memory="10MB")

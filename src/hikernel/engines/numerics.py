@@ -82,22 +82,21 @@ def product_in_parts(left: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def gram_in_parts(matrix: FloatArray) -> FloatArray:
-    """Return matrix.T @ matrix in the same way.
+    """Return matrix.T @ matrix, summed over a few rows at a time where it takes long.
 
     >>> gram_in_parts(np.array([[1.0, 2.0], [3.0, 4.0]]))
     array([[10., 14.],
            [14., 20.]])
     """
     n, size = matrix.shape
-    step = _rows_of_part(size, n * size / 2)
-    if step >= size:
+    if n * size**2 <= _PART_WORK:
         return np.asarray(matrix.T @ matrix)
-    out = np.empty((size, size))
-    for start in range(0, size, step):
+    out = np.zeros((size, size))
+    step = _rows_of_part(n, 4.0 * size**2)
+    for start in range(0, n, step):
         check_time()
-        stop = start + step
-        out[start:stop, start:] = matrix[:, start:stop].T @ matrix[:, start:]
-        out[start:, start:stop] = out[start:stop, start:].T
+        part = matrix[start : start + step]
+        out += part.T @ part
     return out
 
 

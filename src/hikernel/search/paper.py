@@ -104,11 +104,20 @@ class _PaperSearch(HullSearch[GridObjective]):
                 tails = self._tails(frontier, solved)
                 kind, outside = "exact", float(np.max(tails))
                 chosen = _above(frontier, tails, threshold)
+        fitting = self._fitting(solved, chosen[: max(room, 0)])
         reason = self._stop_reason(solved.solution.status, bool(chosen), room, kind)
+        if reason is None and not fitting:
+            reason = StopReason.MAX_MEMORY
         n_outside = len(self._explored) - len(nodes)
         bound = TailBound(outside, kind, StopReason.UNFINISHED, n_outside)
         self._report(solved, bound, frontier, reason)
-        return [] if reason else chosen[:room]
+        return [] if reason else fitting
+
+    def _fitting(self, solved: SolvedHull, nodes: list[Node]) -> list[Node]:
+        """Return the first of some nodes, as many as there is room for in memory."""
+        room = self._settings.max_columns - solved.problem.n_columns
+        widths = np.cumsum([self._objective.engine.width(node) for node in nodes])
+        return nodes[: int(np.searchsorted(widths, room, side="right"))]
 
     def _tails(self, frontier: list[Node], solved: SolvedHull) -> FloatArray:
         """Return U(t) of the sources of the complement, or bounds on it in a restricted grid."""

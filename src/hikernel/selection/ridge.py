@@ -79,7 +79,6 @@ _SMALLEST_SQUARE = 1e-13
 _TINY = float(np.finfo(float).tiny)
 _LEAST_FREE = 1e-14
 """Least value of 1 - h_i, which is zero for a row that the other rows do not determine."""
-
 _LEAST_FREE_OF_JOINT = 1e-3
 """Least value of 1 - W_i h_i in a joint loss, where it is approximate."""
 
@@ -151,15 +150,18 @@ def _squared(
     features: FloatArray, y: FloatArray, omega: FloatArray, relative_mu: float | None
 ) -> RidgeFit:
     means = omega @ features
-    features -= means
     center = float(omega @ y)
     root = np.sqrt(omega)
-    check_time()
-    features *= root[:, None]
+    sizes = np.zeros(features.shape[1])
+    for rows in _row_chunks(*features.shape):
+        features[rows] -= means
+        features[rows] *= root[rows, None]
+        sizes += np.sum(features[rows] ** 2, axis=0)
     # What is left of a constant column is rounding, and no direction of the features.
-    features[:, np.sum(features**2, axis=0) <= _CONSTANT * means**2] = 0.0
+    features[:, sizes <= _CONSTANT * means**2] = 0.0
     target = root * (y - center)
-    unit = float(np.sum(features**2)) / max(features.shape[1], 1)
+    unit = sum(float(np.sum(features[rows] ** 2)) for rows in _row_chunks(*features.shape))
+    unit /= max(features.shape[1], 1)
     left, squares, vectors = _decomposed(features)
     along = left.T @ target
     left_squares = left**2
@@ -201,9 +203,10 @@ def _general(
     features: FloatArray, y: FloatArray, omega: FloatArray, loss: Loss, relative_mu: float | None
 ) -> RidgeFit:
     n, size = features.shape
-    means = omega @ features
-    features -= means
-    unit = float(np.sum(omega @ features**2)) / max(size, 1)
+    means, unit = omega @ features, 0.0
+    for rows in _row_chunks(n, size):
+        features[rows] -= means
+        unit += float(np.sum(omega[rows] @ features[rows] ** 2)) / max(size, 1)
     shape, y = y.shape[1:], y.reshape(n, -1)
     outputs = _contrasts(y.shape[1]) if loss.shift_invariant else np.eye(y.shape[1])
     problem = RidgeObjective(np.hstack([features, np.ones((n, 1))]), y, omega, loss, outputs)
@@ -252,7 +255,7 @@ class Curvature(NamedTuple):
 
 def _row_chunks(n_rows: int, n_columns: int) -> Iterator[slice]:
     """Yield slices of rows so that a chunk of so many columns stays small; checks the time."""
-    chunk = max(_CHUNK // n_columns, 1)
+    chunk = max(_CHUNK // max(n_columns, 1), 1)
     for start in range(0, n_rows, chunk):
         check_time()
         yield slice(start, start + chunk)
