@@ -131,11 +131,13 @@ def test_a_fit_takes_no_more_than_its_limit_or_does_not_start(name):
 def test_a_fit_that_cannot_fit_says_so_before_it_starts(monkeypatch):
     X, y = data(3000)
     monkeypatch.setattr(estimator.TrainingProblem, "solve", None)
-    with pytest.raises(MemoryPlanError, match=r"3,000 rows and 8 columns takes at least \d+ MiB"):
+    with pytest.raises(
+        MemoryPlanError, match=r"3,000 rows and 8 columns takes at least [\d.]+ MiB"
+    ):
         HKLRegressor(0.1, max_memory="4MB").fit(X, y)
     with pytest.raises(MemoryPlanError, match=r"cross-validation; 32 features.*fewer folds"):
         HKLRegressorCV(cv=40, max_memory="30MB").fit(X, y)
-    with pytest.raises(MemoryPlanError, match="for the table alone, and there are 1 MiB"):
+    with pytest.raises(MemoryPlanError, match="for the table alone, and there are"):
         HKLRegressor(0.1, max_memory=MIB).fit(*data(10**5, 8))
     with pytest.raises(MemoryPlanError, match="takes at least"):
         hkl_path(X, y, max_memory="4MB")
@@ -144,7 +146,7 @@ def test_a_fit_that_cannot_fit_says_so_before_it_starts(monkeypatch):
 def test_large_tables_are_planned_without_a_limit(monkeypatch):
     monkeypatch.setattr(estimator, "_LARGE_TABLE", 1000)
     monkeypatch.setattr(memory_plan, "available_bytes", lambda **_: 4 * MIB)
-    with pytest.raises(MemoryPlanError, match=r"\(proof; 32 features.*4 MiB are available"):
+    with pytest.raises(MemoryPlanError, match=r"\(proof; 32 features.*4.0 MiB are available"):
         HKLRegressor(0.1).fit(*data(3000))
 
 
@@ -277,3 +279,16 @@ def test_more_memory_never_allows_less():
     for limits, size in zip(found, range(250, 3000, 50), strict=True):
         most = ColumnLimits(min(limits.hull, 2080), min(limits.refit, 1000))
         assert shape.peak(most) <= size * 2**20
+
+
+def test_threads_may_refuse_a_fit_but_change_no_model(monkeypatch):
+    shape = FitShape(20_000, 20, 80, 80)
+    found = []
+    for threads in (1, 2):
+        monkeypatch.setattr(memory_plan, "n_threads", lambda threads=threads: threads)
+        found.append(shape.limits(300 * MIB, 2000))
+    assert found[0] == found[1]
+    assert found[0].hull < 2000
+    monkeypatch.setattr(memory_plan, "n_threads", lambda: 64)
+    with pytest.raises(MemoryPlanError, match=r"\(proof; 80 features"):
+        shape.limits(300 * MIB, 2000)

@@ -214,8 +214,9 @@ def _resident_bytes() -> int:
 
 
 def readable_bytes(number: float) -> str:
-    """Return a number of bytes with a unit: "1.2 GiB", or MiB where it is less than one GiB."""
-    return f"{number / 2**30:.1f} GiB" if number >= 2**30 else f"{number / 2**20:.0f} MiB"
+    """Return a number of bytes with a unit, such as "1.2 GiB" or "350 MiB"."""
+    unit, name = (2**30, "GiB") if number >= 2**30 else (2**20, "MiB")
+    return f"{number / unit:.{0 if unit * 10 <= number < 2**30 else 1}f} {name}"
 
 
 def _free_on_machine() -> int | None:

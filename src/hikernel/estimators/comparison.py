@@ -96,7 +96,9 @@ class CrossValidatedEstimator(HKLEstimator):
 
     def _of_folds(self, folds: list[Fold]) -> dict[str, Any]:
         """Return what the plan of the memory needs to know of the folds."""
-        rows = tuple(len(train) for train, _ in folds)
+        # Folds that are not pairs of rows are refused later, with a better message.
+        train = [np.asarray(fold[0]) for fold in folds if len(fold) == 2]
+        rows = tuple(int(np.sum(t)) if t.dtype == bool else t.size for t in train)
         return {"fold_rows": rows, "n_jobs": effective_n_jobs(self.n_jobs)}
 
     def _fit_model(
