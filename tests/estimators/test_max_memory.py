@@ -150,6 +150,15 @@ def test_large_tables_are_planned_without_a_limit(monkeypatch):
         HKLRegressor(0.1).fit(*data(3000))
 
 
+def test_a_proof_that_is_not_made_needs_no_memory(monkeypatch):
+    X, y = data(3000)
+    with pytest.raises(MemoryPlanError, match=r"\(proof;"):
+        HKLRegressor(0.1, max_memory="20MB").fit(X, y)
+    HKLRegressor(0.1, max_memory="20MB", certify="none").fit(X, y)
+    monkeypatch.setattr(memory_plan, "AUTO_SKETCH_WORK", 0)  # "auto" proves nothing for more
+    HKLRegressor(0.1, max_memory="20MB").fit(X, y)
+
+
 def test_hulls_have_as_many_columns_as_there_is_room_for():
     X, y = data(1000, 12)
 

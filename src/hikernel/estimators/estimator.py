@@ -167,8 +167,8 @@ class HKLEstimator(Attributions, ModelParameters, BaseEstimator):
         from hikernel.estimators.memory_plan import planner  # imported only when needed
 
         refits = getattr(self, "refit", None) is not None or self.monotone is not None
-        proof = settings.certify != "none"
-        return planner(self._most_bytes(), settings.max_kernels, refits=refits, proof=proof, **more)
+        most, certify = self._most_bytes(), settings.certify
+        return planner(most, settings.max_kernels, refits=refits, certify=certify, **more)
 
     @contextmanager
     def _time_limit(self, stop: Interrupt | None) -> Iterator[None]:

@@ -19,6 +19,7 @@ from hikernel.engines.protocol import FloatArray
 from hikernel.errors import MemoryPlanError
 from hikernel.graphs import Design
 from hikernel.search.effort import UNLIMITED, ColumnLimits, most_columns
+from hikernel.search.objective import AUTO_SKETCH_WORK, N_DRAWS
 
 __all__ = ["FitShape", "MemoryPlanner", "as_bytes", "check_table", "planner"]
 
@@ -239,7 +240,7 @@ def planner(
     fold_rows: tuple[int, ...] = (),
     n_jobs: int = 1,
     refits: bool = True,
-    proof: bool = True,
+    certify: str = "auto",
     beside: Design | None = None,
 ) -> MemoryPlanner:
     """Return what checks the memory of a fit once its design is known, and limits its models.
@@ -250,8 +251,10 @@ def planner(
         Bytes that a fit may take; without, those that are free, which limit no model.
     max_kernels : int
         Largest number of nodes in a hull.
-    fold_rows, n_jobs, refits, proof
+    fold_rows, n_jobs, refits
         As for :class:`FitShape`.
+    certify : str
+        As for the estimators.
     beside : Design, optional
         The design of another problem on these rows that stays in memory.
     """
@@ -260,16 +263,18 @@ def planner(
         stored = design.stored_features()
         if stored is None:  # its engine checks what it takes
             return UNLIMITED
+        n_columns = len(design.kinds() or ())
+        too_many = len(y) * n_columns * N_DRAWS > AUTO_SKETCH_WORK
         shape = FitShape(
             n_rows=len(y),
-            n_columns=len(design.kinds() or ()),
+            n_columns=n_columns,
             n_features=stored[0],
             n_levels=stored[1],
             n_outputs=1 if y.ndim == 1 else y.shape[1],
             fold_rows=fold_rows,
             n_jobs=min(n_jobs, max(1, len(fold_rows))),
             refits=refits,
-            proof=proof,
+            proof=certify != "none" and not (certify == "auto" and too_many),
             kept=_NUMBER * len(y) * _width(beside),
         )
         free = available_bytes(limited=False)
