@@ -37,8 +37,8 @@ _WARM_MIX = 1e-3
 _ROUNDING = 1e-14
 """Gaps below this fraction of |y|^2 are rounding: the moments are no more accurate than this."""
 _IDLE_STEPS = 3
-"""Steps in a row that barely move, after which the solve has stalled. Where lambda is so small beside
-the features that P is mostly rounding error, such steps would be taken without end."""
+"""Steps in a row that barely move, after which the solve has stalled. Where lambda is so small
+beside the features that P is mostly rounding error, such steps would be taken without end."""
 _IDLE = 1e-6
 """Relative change of every theta and slack up to which a step barely moves."""
 
