@@ -30,7 +30,7 @@ import numpy as np
 from hikernel.engines.features import by_output
 from hikernel.engines.machine import TILE_NUMBERS, in_threads
 from hikernel.engines.protocol import FloatArray, Node
-from hikernel.engines.sketch import run_draws
+from hikernel.engines.sketch import heaviest_rows, rows_of, run_draws
 from hikernel.engines.tails import Tile, cut_tiles, pair_weights, scaled_factor, tiled_error
 
 __all__ = ["LimitedTailSummer", "OrderPlan"]
@@ -97,6 +97,13 @@ class LimitedTailSummer:
                 parts = self._all_factors(plan, len(dual_coef))
                 out[index] = plan.sums(_diagonal, *parts, squares, exact=True)
         return out
+
+    def heaviest(self, nodes: Sequence[Node], dual_coef: FloatArray) -> FloatArray:
+        """Return what the heaviest rows add to U(t) among themselves, rounded up."""
+        factors = (self._factor(m, 0, len(dual_coef)) for m in range(len(self._variables)))
+        rows = heaviest_rows(factors, dual_coef)
+        part = LimitedTailSummer(rows_of(self._variables, rows), self._scales, self._max_order)
+        return part.sums(nodes, dual_coef[rows])
 
     def _draws_of_one_order(
         self, nodes: list[Node], dual_coef: FloatArray, n_draws: int, seed: int

@@ -363,15 +363,16 @@ class NumpyEngine(WeightedRows):
         """Return independent random y_t with E y_t^2 = U(t), shape (n_draws, len(nodes))."""
         return self._summer(scales, max_order).draws(nodes, dual_coef, n_draws, seed)
 
-    def tail_diagonal(
+    def tail_exact_parts(
         self,
         nodes: Sequence[Node],
         dual_coef: FloatArray,
         scales: Sequence[FloatArray],
         max_order: int | None,
     ) -> FloatArray:
-        """Return the diagonal part of the descendant sums."""
-        return self._summer(scales, max_order).diagonal(nodes, dual_coef)
+        """Return the larger of two exact parts: the diagonal, and that of the heaviest rows."""
+        summer = self._summer(scales, max_order)
+        return np.maximum(summer.diagonal(nodes, dual_coef), summer.heaviest(nodes, dual_coef))
 
     def _summer(
         self, scales: Sequence[FloatArray], max_order: int | None

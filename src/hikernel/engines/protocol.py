@@ -130,7 +130,7 @@ class GridEngine(Engine, Protocol):
 
     @property
     def has_draws(self) -> bool:
-        """Whether ``tail_draws`` and ``tail_diagonal`` are available; they need feature columns."""
+        """Whether there are ``tail_draws`` and ``tail_exact_parts``; they need feature columns."""
         ...
 
     @property
@@ -202,14 +202,18 @@ class GridEngine(Engine, Protocol):
         """
         ...
 
-    def tail_diagonal(
+    def tail_exact_parts(
         self,
         nodes: Sequence[Node],
         dual_coef: FloatArray,
         scales: Sequence[FloatArray],
         max_order: int | None,
     ) -> FloatArray:
-        """Return sum_i |alpha_i|^2 prod_m S_{m,t_m}(x_i, x_i), the diagonal part of U(t)."""
+        """Return the larger of two parts of U(t) that the draws may miss, summed exactly.
+
+        One is the diagonal, sum_i |alpha_i|^2 K_ii with K_ii = prod_m S_{m,t_m}(x_i, x_i), the
+        other what the rows of the largest |alpha_i|^2 K_ii make among themselves.
+        """
         ...
 
 

@@ -16,33 +16,36 @@ because the lower tail of a nonnegative variable X is sub-Gaussian with variance
     U <= mean / (1 - e),   e = sqrt(2 kappa log(n_nodes / risk) / M)
 
 with probability at least 1 - risk for all nodes at once. kappa is estimated from the same draws,
-with a margin. This makes the bound approximate; tests check its coverage. The draws would miss a
-row whose z is huge with a tiny probability. The exact diagonal sum_i alpha_i^2 K_ii includes such a
-row: if it is much larger than the mean, the bound is infinity.
+with a margin. This makes the bound approximate; ``benchmarks/statistical_bound.py`` measures its
+coverage. The draws would miss rows whose z are huge with a tiny probability. Two exact parts of the
+sum include such rows, the diagonal sum_i alpha_i^2 K_ii and the sum over all pairs of the heaviest
+rows: if one is much larger than the mean, the bound is infinity.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hikernel.engines.features import by_output
 from hikernel.engines.machine import TILE_NUMBERS, in_threads
 from hikernel.engines.protocol import FloatArray
 
-__all__ = ["KURTOSIS_MARGIN", "run_draws", "sketched_bounds"]
+__all__ = ["KURTOSIS_MARGIN", "heaviest_rows", "rows_of", "run_draws", "sketched_bounds"]
 
 KURTOSIS_MARGIN = 2.0
 """Factor on the estimated kurtosis, because M draws of a heavy tail tend to underestimate it."""
 
 _UNSEEN = 2.0
-"""Ratio of diagonal to mean above which the draws are not trusted."""
+"""Ratio of an exact part to the mean above which the draws are not trusted."""
+
+_HEAVIEST = 500
+"""Number of the heaviest rows; their pairs cost about as much as a hundred thousand rows, once."""
 
 
-def sketched_bounds(
-    draws: FloatArray, risk: float, diagonal: FloatArray | None = None
-) -> FloatArray:
+def sketched_bounds(draws: FloatArray, risk: float, parts: FloatArray | None = None) -> FloatArray:
     """Return upper bounds on E y_t^2 that hold for all nodes with probability 1 - risk.
 
     Parameters
@@ -51,15 +54,16 @@ def sketched_bounds(
         Independent draws of y_t.
     risk : float
         Probability that some bound is too small.
-    diagonal : ndarray of shape (n_nodes,), optional
-        sum_i alpha_i^2 K_ii. If it is more than twice the mean, rows whose z is rarely huge
-        dominate the sum, and the draws have missed them: the bound is infinity.
+    parts : ndarray of shape (n_nodes,), optional
+        Exact parts of the sums, at least the diagonal sum_i alpha_i^2 K_ii. If one is more than
+        twice the mean, rows whose z is rarely huge dominate the sum, and the draws have missed
+        them: the bound is infinity.
 
     Returns
     -------
     ndarray of shape (n_nodes,)
         Infinity where M draws do not suffice for a bound; zero where the diagonal is zero, or
-        all draws where there is no diagonal.
+        all draws where there are no parts.
 
     Examples
     --------
@@ -76,14 +80,38 @@ def sketched_bounds(
             2.0 * KURTOSIS_MARGIN * kurtosis * np.log(max(1, n_nodes) / risk) / n_draws
         )
         bounds = np.where(shortfall < 1.0, means / (1.0 - shortfall), np.inf)
-    if diagonal is None:
+    if parts is None:
         nothing = means == 0.0
     else:
         # U is the value of a quadratic form, so it vanishes with its diagonal.
-        nothing = diagonal == 0.0
-        bounds = np.where(diagonal > _UNSEEN * means, np.inf, bounds)
+        nothing = parts == 0.0
+        bounds = np.where(parts > _UNSEEN * means, np.inf, bounds)
     # Draws that overflow give no bound.
     return np.where(nothing, 0.0, np.where(np.isfinite(bounds), bounds, np.inf))
+
+
+def heaviest_rows(factors: Iterable[FloatArray], dual_coef: FloatArray) -> NDArray[np.intp]:
+    """Return the 500 rows with the largest |alpha_i|^2 prod_m K_m,ii, by position.
+
+    Parameters
+    ----------
+    factors : iterable of ndarray of shape (n_rows, width)
+        F with K_m = F F'.
+    dual_coef : ndarray of shape (n_rows,) or (n_rows, k)
+        alpha.
+    """
+    with np.errstate(divide="ignore"):
+        logs = np.log(np.sum(by_output(dual_coef) ** 2, axis=1))
+        for factor in factors:
+            logs += np.log(np.einsum("ij,ij->i", factor, factor))
+    return np.sort(np.argsort(-logs, kind="stable")[:_HEAVIEST])
+
+
+def rows_of(
+    variables: Sequence[Sequence[FloatArray | None]], rows: NDArray[np.intp]
+) -> list[list[FloatArray | None]]:
+    """Return the level features of some rows."""
+    return [[None if level is None else level[rows] for level in levels] for levels in variables]
 
 
 def run_draws(
