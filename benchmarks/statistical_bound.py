@@ -13,9 +13,8 @@ bound is below its sum.
 The dual vector is what the best constant leaves of a target: noise of the same kind on light and
 heavy rows, a clear signal on adversarial ones. On hidden rows it is tiny, of one sign, so that
 draws and diagonal see little of them, and their sum, which all 20 rows make together, is large:
-more than twice the mean of the draws, which is noticed, or less, which is not.
-Columns are taken as an estimator takes them by
-default, or with ``weight_base=2`` and polynomials, which bound the kernel of no row.
+more than twice the mean of the draws, which is noticed, or less, which is not. Columns are taken as
+an estimator takes them by default, or as polynomials with ``weight_base=2``, whatever they hold.
 
 A line has the seeds that failed, the share of bounds that are infinite (nothing is claimed), and
 the median of bound / sum of the others. Ends with an error if light or heavy rows fail more often

@@ -88,10 +88,11 @@ def run_topic(topic, cases, seed, first, jobs):
                     faults += 1
                     print(f"\npython -m fuzz {topic} --seed {seed} --first {number} --cases 1")
                     print(fault, flush=True)
-            if done % 40 == 39:
+            if done % 10 == 9:
                 total = sum(kinds.values())
                 rate = total / (time.perf_counter() - began)
-                print(f"{topic}: {total} cases, {rate:.1f} per second, {faults} faults", flush=True)
+                rest = f"{faults} faults, the next is --first {first + total}"
+                print(f"{topic}: {total} cases, {rate:.1f} per second, {rest}", flush=True)
     seconds = time.perf_counter() - began
     told = ", ".join(f"{count} {kind}" for kind, count in kinds.most_common())
     print(f"{topic}: {cases} cases of seed {seed}, {cases / seconds:.1f} per second")
