@@ -131,6 +131,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/classification.py --speed
 	$(BIN)/python benchmarks/predict.py
 	$(BIN)/python benchmarks/graphs.py
+	$(BIN)/python benchmarks/statistical_bound.py
 	$(BIN)/python benchmarks/consistency.py
 	$(BIN)/python benchmarks/regression.py --speed
 	$(BIN)/python benchmarks/defaults.py --n-jobs 2

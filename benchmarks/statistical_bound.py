@@ -108,7 +108,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--n", type=int, default=700)
     parser.add_argument("--p", type=int, nargs="+", default=[6, 16])
-    parser.add_argument("--repetitions", type=int, default=20)
+    parser.add_argument("--repetitions", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
     most = int(binom.ppf(0.999, args.repetitions, RISK))
