@@ -42,7 +42,7 @@ _UNSEEN = 2.0
 """Ratio of an exact part to the mean above which the draws are not trusted."""
 
 _HEAVIEST = 500
-"""Number of the heaviest rows; their pairs cost about as much as a hundred thousand rows, once."""
+"""Number of the heaviest rows; their 125,250 pairs cost what as many rows cost in one draw."""
 
 
 def sketched_bounds(draws: FloatArray, risk: float, parts: FloatArray | None = None) -> FloatArray:
@@ -100,7 +100,7 @@ def heaviest_rows(factors: Iterable[FloatArray], dual_coef: FloatArray) -> NDArr
     dual_coef : ndarray of shape (n_rows,) or (n_rows, k)
         alpha.
     """
-    with np.errstate(divide="ignore"):
+    with np.errstate(all="ignore"):  # rows of weight zero come last
         logs = np.log(np.sum(by_output(dual_coef) ** 2, axis=1))
         for factor in factors:
             logs += np.log(np.einsum("ij,ij->i", factor, factor))
