@@ -347,13 +347,8 @@ def term_variances(
     engine: Engine, nodes: Sequence[Vertex], blocks: Sequence[FloatArray]
 ) -> FloatArray:
     """Return the variance of each term over the rows, shape (len(nodes),)."""
-    omega = engine.row_weights
-    out = []
-    with one_blas_thread():
-        for node, block in zip(nodes, blocks, strict=True):
-            values = engine.apply([node], block)
-            out.append(float(np.sum(omega @ (values - omega @ values) ** 2)))
-    return np.array(out)
+    with one_blas_thread(not engine.in_blocks):
+        return engine.variances(nodes, blocks)
 
 
 def target_units(y: FloatArray, weights: FloatArray, loss: Loss) -> tuple[float, float]:
