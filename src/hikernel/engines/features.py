@@ -25,8 +25,11 @@ __all__ = [
     "by_output",
     "centred_gram",
     "cut_blocks",
+    "highest_levels",
+    "mark_present",
     "normalised",
     "rounding_margin",
+    "sums_of_squares",
 ]
 
 IndexArray = NDArray[np.intp]
@@ -357,6 +360,29 @@ class NodeFeatures:
                 right[:, None, :],
                 out=block.reshape(block.shape[0], left.shape[1], right.shape[1]),
             )
+
+
+def sums_of_squares(
+    squares: FloatArray, level_starts: Sequence[int], widths: Sequence[int], single: bool
+) -> FloatArray:
+    """Return the sums over the columns of each prefix and of each level, which start as given.
+
+    ``single`` tells that every level has one column, so that no sum is needed.
+    """
+    if single:
+        return squares
+    starts = np.array(level_starts, dtype=np.intp)
+    return Blocks(widths).sum(np.asarray(np.add.reduceat(squares, starts, axis=1)))
+
+
+def mark_present(
+    out: FloatArray, prefixes: Sequence[Node], pairs: Sequence[tuple[int, int]]
+) -> None:
+    """Write NaN where a prefix already contains the variable of a (variable, level) pair."""
+    variables = np.array([m for m, _ in pairs])
+    for row, prefix in zip(out, prefixes, strict=True):
+        for m, _ in prefix:
+            row[variables == m] = np.nan
 
 
 def highest_levels(nodes: Sequence[Node]) -> dict[int, int]:

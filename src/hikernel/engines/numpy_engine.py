@@ -13,15 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hikernel.engines.bumps import BumpExtensions
-from hikernel.engines.extensions import mark_present, sums_of_squares
 from hikernel.engines.features import (
     Blocks,
     NodeFeatures,
     WeightedRows,
     by_output,
     cut_blocks,
+    mark_present,
     normalised,
     rounding_margin,
+    sums_of_squares,
 )
 from hikernel.engines.limited_tails import LimitedTailSummer
 from hikernel.engines.machine import require_memory

@@ -15,15 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hikernel.engines.extensions import mark_present, sums_of_squares
 from hikernel.engines.features import (
     Blocks,
     WeightedRows,
     by_output,
     cut_blocks,
     highest_levels,
+    mark_present,
     normalised,
     rounding_margin,
+    sums_of_squares,
 )
 from hikernel.engines.group_work import (
     Applied,

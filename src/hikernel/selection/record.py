@@ -175,7 +175,8 @@ class FitRecord:
             missing = fitted.design.n_missing(problem.rows)
             for m in sorted({m for node in fitted.model.kept().nodes for m, _ in node}):
                 codes = kinds[m] != "number"
-                found = column_statistics(problem.rows[:, m], weights, categories=codes)
+                values = fitted.design.column_values(problem.rows, m, weights)
+                found = column_statistics(*values, categories=codes)
                 if found is not None:
                     statistics[m] = found
         return cls(
