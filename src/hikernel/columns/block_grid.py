@@ -103,15 +103,6 @@ class BlockDesign(ColumnDesign):
         """Return the number of missing values in every column of the matrix."""
         return rows.missing() if isinstance(rows, BlockRows) else super().n_missing(rows)
 
-    def column_values(
-        self, rows: Any, m: int, weights: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the distribution of a column, as its bases were fitted to it."""
-        if not isinstance(rows, BlockRows):
-            return super().column_values(rows, m, weights)
-        column = rows.summaries(weights)[m].column
-        return column.values, column.weights
-
     def richer(
         self, rows: Any, weights: FloatArray, variables: Sequence[int]
     ) -> RicherDesign | None:

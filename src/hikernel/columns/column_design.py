@@ -177,10 +177,10 @@ class ColumnDesign(Design):
         ndarray of shape (n,) or (n, k)
             Not finite where a row is so far from the training data that a level overflows.
         """
-        if not isinstance(rows, np.ndarray):
+        if lies_in_blocks(rows):
             from hikernel.columns.block_grid import predict_blocks  # imported only when needed
 
-            return predict_blocks(self, nodes, coef, rows)
+            return predict_blocks(self, nodes, coef, rows)  # type: ignore[arg-type]
         highest = highest_levels(nodes)
         needed = self.up_to(highest)
         per_row = sum(sum(needed.bases[m].widths) for m in highest) + len(coef) + 1

@@ -91,15 +91,13 @@ class ColumnSummary:
         one, two = self, other
         if one.is_exact != two.is_exact:
             one, two = one._in_cells(), two._in_cells()
-        parts = [
-            np.concatenate(pair)
-            for pair in (
-                (one.cells, two.cells),
-                (one.weights, two.weights),
-                (one.moments, two.moments),
-            )
-        ]
-        out = _added(*parts, self.center, one.is_exact)
+        out = _added(
+            np.concatenate([one.cells, two.cells]),
+            np.concatenate([one.weights, two.weights]),
+            np.concatenate([one.moments, two.moments]),
+            self.center,
+            one.is_exact,
+        )
         return out if not out.is_exact or out.cells.size <= most else out._in_cells()
 
     def column(self) -> Column:
@@ -165,7 +163,7 @@ def _added(
     return ColumnSummary(
         center,
         known,
-        np.bincount(place, weights, minlength=known.size),
-        np.bincount(place, moments, minlength=known.size),
+        np.bincount(place, weights, minlength=known.size).astype(np.float64),
+        np.bincount(place, moments, minlength=known.size).astype(np.float64),
         is_exact,
     )

@@ -227,7 +227,8 @@ class RowBlockEngine(WeightedRows):
         sums = TermSums(nodes, blocks, zero, 1)
         means = self.results("terms", sums, self._weights, nodes=nodes)[0]
         squares = TermSums(nodes, blocks, means, 2)
-        return np.sum(self.results("terms", squares, self._weights, nodes=nodes)[0], axis=1)
+        found = self.results("terms", squares, self._weights, nodes=nodes)[0]
+        return np.asarray(np.sum(found, axis=1))
 
     def correlate(
         self, nodes: Sequence[Node], vector: FloatArray, *, absolute: bool = False

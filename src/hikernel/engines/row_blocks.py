@@ -160,7 +160,7 @@ class NumberFile:
                 f"{free / 2**30:.1f} GiB left; make room, or name another folder in the "
                 "environment variable TMPDIR (it takes 8 bytes per row and column)."
             )
-        self._file.write(memoryview(numbers.reshape(-1)))
+        self._file.write(numbers.reshape(-1).view(np.uint8).data)
         self._file.flush()
 
     def numbers(self, start: int, count: int) -> FloatArray:
@@ -168,7 +168,7 @@ class NumberFile:
         out = np.empty(count)
         with self._lock:
             self._file.seek(start * out.itemsize)
-            self._file.readinto(memoryview(out).cast("B"))  # type: ignore[attr-defined]
+            self._file.readinto(out.view(np.uint8).data)
         return out
 
 

@@ -23,10 +23,6 @@ def split_columns(
         For a column that X does not have, and for models that take all rows at once.
     """
     sample = "or pass a sample of the rows that fits into memory."
-    if estimator.graph is not None:
-        raise ValueError(
-            f"X lies in blocks, which a graph= does not read; leave out graph, {sample}"
-        )
     if isinstance(estimator, SurvivalPredictions) or getattr(estimator, "_holds_times", False):
         raise ValueError(
             "X lies in blocks, and the loss of censored times compares all rows with each other; "

@@ -189,6 +189,8 @@ class HKLEstimator(Attributions, ModelParameters, BaseEstimator):
                 raise ValueError(
                     "monotone names columns, which a graph= does not have; leave it out."
                 )
+            if lies_in_blocks(X):
+                raise ValueError("X lies in blocks, which a graph= does not read; leave out graph.")
             return check_graph(self.graph, chosen)
         del chosen["search"]
         grid = ColumnGrid(**chosen, monotone=self.monotone, owner=self._owner)

@@ -214,12 +214,6 @@ class Design(ABC):
         """Return the number of missing values in every column of the rows; empty if none."""
         return ()
 
-    def column_values(
-        self, rows: Any, m: int, weights: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Return the values of a column of the rows and their weights, in any order."""
-        return rows[:, m], weights
-
     def monotone_columns(self) -> tuple[tuple[str, int], ...]:
         """Return the columns in which f may only rise (1) or only fall (-1), if there are any."""
         return ()

@@ -63,7 +63,7 @@ class BlockFeatures:
         """Return some of the columns, all of a node or none."""
         columns = index[1]
         starts = Blocks([self.engine.width(node) for node in self.nodes]).starts
-        nodes = [self.nodes[i] for i in np.flatnonzero(np.isin(starts, columns))]
+        nodes = [self.nodes[i] for i in np.flatnonzero(np.isin(starts, columns)).tolist()]
         return BlockFeatures(self.engine, nodes, self.scales[columns])
 
     def __mul__(self, scales: FloatArray) -> BlockFeatures:

@@ -111,9 +111,8 @@ def comparable_refits(problem: TrainingProblem) -> list[str | None]:
     """Return the refits that cross-validation compares; columns with a direction need one."""
     if not refit_is_possible(problem) or too_many_kernel_rows(problem):
         return [None]
-    has_variables = problem.design.variables([]) is not None
-    products: list[str | None] = [] if problem.engine.in_blocks else ["variables"]
-    refits = ["ridge", "sparse", *products] if has_variables else ["ridge"]
+    more = [] if problem.design.variables([]) is None else ["sparse", "variables"]
+    refits: list[str | None] = ["ridge", *(more[:1] if problem.engine.in_blocks else more)]
     return refits if problem.design.monotone_columns() else [None, *refits]
 
 
@@ -309,7 +308,7 @@ def _fit(
     """Fit ridge on scaled features of nodes, which are overwritten, as the design constrains it."""
     y, omega, loss = problem.y, problem.engine.row_weights, problem.loss
     directions = design.directions(nodes)
-    if not directions:
+    if not directions or not isinstance(features, np.ndarray):
         return fit_ridge(features, y, omega, loss, relative_mu)
     from hikernel.selection.constrained import fit_constrained  # imported only when needed
 

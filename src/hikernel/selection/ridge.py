@@ -54,7 +54,7 @@ from hikernel.selection.ridge_objective import Curvature, RidgeObjective, contra
 if TYPE_CHECKING:
     from hikernel.selection.block_ridge import BlockFeatures
 
-__all__ = ["RidgeFit", "best_of_penalties", "fit_ridge", "ridge_work"]
+__all__ = ["RidgeFit", "RidgeObjective", "best_of_penalties", "fit_ridge", "ridge_work"]
 
 PENALTIES = np.geomspace(1e-10, 100.0, 31)
 """Values of mu that are tried, relative to the mean variance of the features."""
