@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from hikernel.bases.column import Column, distinct
 from hikernel.engines.protocol import FloatArray
 
-__all__ = ["ColumnSummary", "merged", "weighted_median"]
+__all__ = ["MOST_VALUES", "ColumnSummary", "weighted_median"]
 
 MOST_VALUES = 2**14
 """Number of distinct values up to which all are kept."""
@@ -34,6 +34,7 @@ _DIGITS = 12
 """Binary digits of a distance that tell cells apart, after the first."""
 
 _SHIFT = 52 - _DIGITS
+_LARGEST = float(np.finfo(np.float64).max)
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +50,8 @@ class ColumnSummary:
         column that is kept as it is are the values themselves, bit by bit.
     weights : ndarray of shape (m,)
         Their total weights.
-    moments : ndarray of shape (m,)
-        Their sums of weight times distance from c; for single values, of weight times value.
+    means : ndarray of shape (m,)
+        Their weighted mean distances from c; for single values, the values.
     is_exact : bool
         Whether cells are single values.
     """
@@ -58,7 +59,7 @@ class ColumnSummary:
     center: float
     cells: NDArray[np.int64]
     weights: FloatArray
-    moments: FloatArray
+    means: FloatArray
     is_exact: bool
 
     @classmethod
@@ -82,9 +83,9 @@ class ColumnSummary:
         x = x + 0.0  # minus zero is zero
         few = x[: int(min(2 * most, x.size))]
         if np.unique(few).size <= most:
-            out = _added(x.view(np.int64), weights, weights * x, center, True)
+            out = _added(x.view(np.int64), weights, x, center, True)
             return out if out.cells.size <= most else out._in_cells()
-        return _cells(x - center, weights, center)
+        return _cells(x, weights, center)
 
     def merge(self, other: ColumnSummary, most: float = MOST_VALUES) -> ColumnSummary:
         """Return the summary of the rows of both, which have the same center."""
@@ -94,7 +95,7 @@ class ColumnSummary:
         out = _added(
             np.concatenate([one.cells, two.cells]),
             np.concatenate([one.weights, two.weights]),
-            np.concatenate([one.moments, two.moments]),
+            np.concatenate([one.means, two.means]),
             self.center,
             one.is_exact,
         )
@@ -108,25 +109,14 @@ class ColumnSummary:
     def values(self) -> FloatArray:
         """Return the values, or the means of the cells, shape (m,)."""
         if self.is_exact:
-            return self.cells.view(np.float64)
-        return np.asarray(self.center + self.moments / self.weights)
+            return self.means
+        return np.asarray(self.center + self.means)
 
     def _in_cells(self) -> ColumnSummary:
         """Return the same distribution in cells."""
         if not self.is_exact:
             return self
-        return _cells(self.cells.view(np.float64) - self.center, self.weights, self.center)
-
-
-def merged(
-    parts: list[list[ColumnSummary]], most: list[float] | None = None
-) -> list[ColumnSummary]:
-    """Return the summaries of columns from those of blocks, one list per block."""
-    limits = most or [MOST_VALUES] * len(parts[0])
-    out = parts[0]
-    for part in parts[1:]:
-        out = [a.merge(b, limit) for a, b, limit in zip(out, part, limits, strict=True)]
-    return out
+        return _cells(self.means, self.weights, self.center)
 
 
 def weighted_median(x: FloatArray, weights: FloatArray) -> float:
@@ -143,27 +133,26 @@ def weighted_median(x: FloatArray, weights: FloatArray) -> float:
     return float(x[known][order[np.searchsorted(below, 0.5 * below[-1])]])
 
 
-def _cells(distances: FloatArray, weights: FloatArray, center: float) -> ColumnSummary:
-    """Return distances from the center in cells."""
-    distances = distances + 0.0
-    cells = distances.view(np.int64) >> _SHIFT
-    return _added(cells, weights, weights * distances, center, False)
+def _cells(x: FloatArray, weights: FloatArray, center: float) -> ColumnSummary:
+    """Return values in cells."""
+    with np.errstate(over="ignore"):
+        distances = np.clip(x - center, -_LARGEST, _LARGEST) + 0.0
+    return _added(distances.view(np.int64) >> _SHIFT, weights, distances, center, False)
 
 
 def _added(
     cells: NDArray[np.int64],
     weights: FloatArray,
-    moments: FloatArray,
+    means: FloatArray,
     center: float,
     is_exact: bool,
 ) -> ColumnSummary:
-    """Return cells, of which none is repeated, with their sums."""
-    known, place = np.unique(cells, return_inverse=True)
+    """Return cells, of which none is repeated, with their total weights and their means."""
+    known, first, place = np.unique(cells, return_index=True, return_inverse=True)
     place = place.reshape(-1)
-    return ColumnSummary(
-        center,
-        known,
-        np.bincount(place, weights, minlength=known.size).astype(np.float64),
-        np.bincount(place, moments, minlength=known.size).astype(np.float64),
-        is_exact,
-    )
+    total = np.bincount(place, weights, minlength=known.size).astype(np.float64)
+    if is_exact:
+        return ColumnSummary(center, known, total, means[first], True)
+    shares = weights / total[place]  # of at most one: sums do not overflow
+    mean = np.bincount(place, shares * means, minlength=known.size).astype(np.float64)
+    return ColumnSummary(center, known, total, mean, False)

@@ -1,10 +1,10 @@
-"""Estimators that fit where the partitions of a Dask collection lie: ``pip install hikernel[dask]``.
+"""Estimators that fit where the partitions of a Dask collection lie.
 
-Nothing else in the package imports Dask.
+They need ``pip install hikernel[dask]``. Nothing else in the package imports Dask.
 """
 
 try:
-    import dask.array
+    import dask.array  # noqa: F401
     import distributed  # noqa: F401
 except ImportError as error:
     raise ImportError(

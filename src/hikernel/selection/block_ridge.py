@@ -7,7 +7,7 @@ computes for every row, the leave-one-out residuals, is computed for a few rows 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -85,16 +85,14 @@ class BlockFeatures:
         """Weighted means of the columns of F, shape (R,)."""
         return self.engine.means(self.nodes) * self.scales
 
-    def moments(self, weights: FloatArray) -> FloatArray:
-        """Return sum_i weights_i (F_i - means)' (F_i - means), shape (R, R), any signs."""
-        means = self.means / self.scales
-        parts = []
-        for sign in (1.0, -1.0):
-            some = np.maximum(sign * weights, 0.0)
-            if np.any(some):
-                parts.append(sign * self.engine.gram(self.nodes, self.nodes, means, means, some))
-        total = sum(parts, start=np.zeros((len(means), len(means))))
-        return np.asarray(total * self.scales[:, None] * self.scales)
+    def moments(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return sum_i weights_i (F_i - means)' (F_i - means), and the same without the square.
+
+        The shapes are (R, R) and (R,); weights may have any signs.
+        """
+        work = SignedMoments(self.nodes, self.means / self.scales)
+        squares, sums = self.engine.results("gram", work, weights, nodes=self.nodes)
+        return squares * self.scales[:, None] * self.scales, sums * self.scales
 
     def pull(self, vector: FloatArray) -> FloatArray:
         """Return (F - means)' vector, shape (R,) or (R, k)."""
@@ -124,7 +122,7 @@ def _squared(
     features: BlockFeatures, y: FloatArray, omega: FloatArray, relative_mu: float | None
 ) -> RidgeFit:
     means, center = features.means, float(omega @ y)
-    gram = features.moments(omega)
+    gram, _ = features.moments(omega)
     varying = np.diag(gram) > CONSTANT * means**2
     gram = gram * np.outer(varying, varying)
     unit = float(np.trace(gram)) / max(len(gram), 1)
@@ -145,6 +143,19 @@ def _squared(
     mu = float(penalties[best])
     coef = vectors @ (np.sqrt(squares) * along / (squares + mu))
     return RidgeFit(coef, np.asarray(center - means @ coef), mu, float(scores[best]))
+
+
+@dataclass(frozen=True)
+class SignedMoments:
+    """Second and first moments of centred features under weights of any signs: sums."""
+
+    nodes: Sequence[Node]
+    means: FloatArray
+
+    def __call__(self, engine: NumpyEngine, weights: FloatArray) -> tuple[FloatArray, ...]:
+        """Return the moments, shapes (R, R) and (R,)."""
+        features = engine.features(self.nodes) - self.means
+        return features.T @ (weights[:, None] * features), features.T @ weights
 
 
 @dataclass(frozen=True)
@@ -191,7 +202,7 @@ def _general(
     relative_mu: float | None,
 ) -> RidgeFit:
     n, size = features.shape
-    unit = float(np.trace(features.moments(omega))) / max(size, 1)
+    unit = float(np.trace(features.moments(omega)[0])) / max(size, 1)
     outputs = contrasts(loss, int(np.prod(y.shape[1:])))
     none = np.empty((0, size + 1))
     problem = BlockObjective(none, y.reshape(n, -1), omega, loss, outputs, features)
@@ -210,10 +221,16 @@ class BlockObjective(RidgeObjective):
     """
 
     features: BlockFeatures
+    _known: list[tuple[FloatArray, FloatArray]] = field(default_factory=list)
 
     def linear(self, theta: FloatArray) -> FloatArray:
-        """Return x_i' theta for every row, shape (n, outputs)."""
-        return np.asarray(self.features.apply(theta[:-1]) + theta[-1])
+        """Return x_i' theta for every row, shape (n, outputs); it may be asked for again."""
+        for known, found in self._known:
+            if np.array_equal(known, theta):
+                return found
+        found = np.asarray(self.features.apply(theta[:-1]) + theta[-1])
+        self._known[:] = [(theta.copy(), found)]
+        return found
 
     def pull(self, vectors: FloatArray) -> FloatArray:
         """Return sum_i x_i vectors_i, shape (R + 1, outputs)."""
@@ -223,8 +240,8 @@ class BlockObjective(RidgeObjective):
         """Return sum_i weights_i x_i x_i', shape (R + 1, R + 1)."""
         size = len(self.features.scales)
         out = np.empty((size + 1, size + 1))
-        out[:-1, :-1] = self.features.moments(weights)
-        out[-1, :-1] = out[:-1, -1] = self.features.pull(weights)
+        out[:-1, :-1], sums = self.features.moments(weights)
+        out[-1, :-1] = out[:-1, -1] = sums
         out[-1, -1] = np.sum(weights)
         return out
 
