@@ -20,9 +20,9 @@ from hikernel.engines import row_block_engine
 
 @pytest.fixture(autouse=True)
 def _small_groups(monkeypatch):
-    monkeypatch.setattr(row_block_engine, "_LEAST_GROUP", 64)
-    monkeypatch.setattr(row_block_engine, "_GROUP_NUMBERS", 2000)
-    monkeypatch.setattr(block_table, "_BLOCK_NUMBERS", 1500)
+    monkeypatch.setattr(row_block_engine, "_LEAST_GROUP", 250)
+    monkeypatch.setattr(row_block_engine, "_GROUP_NUMBERS", 1)
+    monkeypatch.setattr(block_table, "_BLOCK_NUMBERS", 2400)
 
 
 @pytest.fixture(scope="module")
@@ -39,12 +39,10 @@ def frame():
     return X
 
 
-@pytest.fixture(params=["parquet", "lazy"])
-def dataset(request, frame, tmp_path):
-    if request.param == "lazy":
-        return pl.from_pandas(frame).lazy()
+@pytest.fixture
+def dataset(frame, tmp_path):
     for k, part in enumerate((frame[:500], frame[500:])):
-        pq.write_table(pa.Table.from_pandas(part), tmp_path / f"{k}.parquet", row_group_size=210)
+        pq.write_table(pa.Table.from_pandas(part), tmp_path / f"{k}.parquet", row_group_size=310)
     return ds.dataset(tmp_path)
 
 
@@ -71,8 +69,6 @@ def check_same(one, other, X, new):
 @pytest.mark.parametrize(
     "parameters",
     [
-        {"alpha": 0.003},
-        {"alpha": 0.01, "refit": "ridge"},
         {"alpha": 0.003, "refit": "sparse", "max_order": 2},
         {"alpha": 0.01, "refit": "unpenalised", "interactions": [["a", "c"]]},
         {"alpha": 0.01, "loss": "huber", "basis": {"a": "spline", "c": "gaussian"}},
@@ -86,11 +82,18 @@ def test_regression(parameters, dataset, frame):
     check_same(one, other, X, dataset)
     assert other._record.target == "y"
     assert other._record.missing == one._record.missing
-    assert other.effects_.equals(one.effects_) or list(other.effects_) == list(one.effects_)
-    assert other.formula() is not None
+    assert list(other.effects_["effect"]) == list(one.effects_["effect"])
     np.testing.assert_allclose(other.predict(dataset), one.predict(X), rtol=1e-8)
 
 
+def test_a_lazy_frame(frame):
+    X = frame[["a", "b", "c", "d", "town"]]
+    lazy = pl.from_pandas(frame[["a", "b", "c", "d", "town", "y"]]).lazy()
+    one = HKLRegressor(alpha=0.01, refit="ridge").fit(X, frame["y"])
+    check_same(one, HKLRegressor(alpha=0.01, refit="ridge").fit(lazy, "y"), X, lazy)
+
+
+@pytest.mark.slow
 def test_alpha_is_chosen_alike_and_rows_of_weight_zero_are_left_out(dataset, frame):
     X = frame[["a", "b", "c", "d", "town"]]
     weights = (np.arange(len(X)) % 5 > 0).astype(float)
@@ -115,15 +118,15 @@ def test_classification(labels, dataset, frame):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("jobs", [None, 2])
-def test_cross_validation(dataset, frame, jobs):
+def test_cross_validation(dataset, frame):
     X = frame[["a", "b", "c", "d", "town"]]
-    settings = {"cv": 3, "refit": "sparse", "n_alphas": 12, "n_jobs": jobs, "basis": "orthonormal"}
+    settings = {"cv": 2, "refit": "sparse", "alphas": [0.1, 0.01], "n_jobs": 2, "degree": 2}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         one = HKLRegressorCV(**settings).fit(X, frame["y"])
         other = HKLRegressorCV(**settings).fit(columns(dataset, "kind", "w"), "y")
-        scored = HKLRegressorCV(**settings, scoring="r2").fit(columns(dataset, "kind", "w"), "y")
+        settings |= {"scoring": "r2", "n_jobs": None, "basis": "orthonormal"}
+        scored = HKLRegressorCV(**settings).fit(columns(dataset, "kind", "w"), "y")
     check_same(one, other, X, dataset)
     for name, wanted in one.cv_results_.items():
         if name not in ("refit", "rank_test_score"):
@@ -134,11 +137,11 @@ def test_cross_validation(dataset, frame, jobs):
 @pytest.mark.slow
 def test_cross_validation_of_labels_compares_refits(dataset, frame):
     X = frame[["a", "b", "c", "d", "town"]]
-    settings = {"cv": 2, "alphas": [0.1, 0.02], "basis": "orthonormal", "certify": "none"}
+    settings = {"cv": 2, "alphas": [0.05], "basis": "orthonormal", "certify": "none"}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         other = HKLClassifierCV(**settings).fit(columns(dataset, "y", "w"), "kind")
-    assert set(other.cv_results_["refit"]) == {None, "ridge", "sparse"}
+    assert set(other.cv_results_["refit"]) == {"None", "ridge", "sparse"}
     assert np.mean(other.predict(dataset) == frame["kind"]) > 0.85
     assert other.score(X, frame["kind"]) > 0.85
 
@@ -176,7 +179,7 @@ def test_a_model_is_saved_and_goes_on_predicting_in_blocks(dataset, frame, tmp_p
     again = hikernel.load(tmp_path / "model.hik")
     np.testing.assert_array_equal(again.predict(dataset), other.predict(dataset))
     np.testing.assert_array_equal(again.predict(X), other.predict(X))
-    assert other.summary()["rows"] if "rows" in other.summary() else other.summary()
+    assert again.summary() == other.summary()
     with pytest.raises(ValueError, match="X lies in blocks, for which there are predictions only"):
         other.effects(dataset)
 
@@ -202,7 +205,7 @@ def test_what_rows_in_blocks_do_not_have_is_refused(dataset, frame):
     for match, model in cases.items():
         with pytest.raises(ValueError, match=match):
             model.fit(rest, "y")
-    with pytest.raises(ValueError, match="no such column|does not have"):
+    with pytest.raises(ValueError, match="does not have"):
         HKLRegressor().fit(rest, "z")
     with pytest.raises(ValueError, match="inconsistent numbers of samples"):
         HKLRegressor().fit(columns(dataset, "kind", "w", "y"), np.ones(3))
@@ -213,5 +216,5 @@ def test_what_rows_in_blocks_do_not_have_is_refused(dataset, frame):
         hikernel.stability_selection(HKLRegressor(alpha=0.01), rest, "y")
     with pytest.raises(ValueError, match="cv= takes rows in memory"):
         model.calibrate(rest, frame["y"], cv=3)
-    with pytest.raises(ValueError, match="shuffled|increasing row numbers"):
+    with pytest.raises(ValueError, match="increasing row numbers"):
         HKLRegressorCV(cv=[(np.arange(800)[::-1], np.arange(800, 900))]).fit(rest, "y")
