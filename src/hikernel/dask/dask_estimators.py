@@ -73,7 +73,7 @@ class DaskEstimator(HKLEstimator):
 
     def __sklearn_clone__(self) -> Self:
         """Return an estimator with the same parameters, and the same client."""
-        return type(self)(**self._plain_parameters(), client=self.client)
+        return type(self)(**self._plain_parameters(), client=self.client)  # type: ignore[call-arg]
 
     def _plain_parameters(self) -> dict[str, Any]:
         parameters = self.get_params(deep=False)
