@@ -131,10 +131,12 @@ class ArrowTable(BlockTable):
         for batch in batches:
             if batch.num_rows:
                 yield pa.Table.from_batches([batch])
+        pa.default_memory_pool().release_unused()
 
     def column(self, name: str) -> NDArray[Any]:
         """Return one column as an array."""
-        return np.asarray(self._dataset.to_table(columns=[name]).column(0).to_numpy())
+        parts = [np.asarray(part.column(0).to_numpy()) for part in self.select([name])._read()]
+        return np.concatenate(parts) if parts else np.empty(0)
 
     def select(self, names: Sequence[str]) -> ArrowTable:
         """Return the dataset with some columns."""

@@ -56,8 +56,8 @@ IndexArray = NDArray[np.intp]
 
 _GROUP_NUMBERS = 2**22
 """Numbers of the one-variable levels of a group of rows (32 MiB)."""
-_LEAST_GROUP = 256
-"""Rows of a group, at least: with fewer, what every call takes would count."""
+_LEAST_GROUP, _MOST_GROUP = 256, 2**15
+"""Rows of a group: with fewer, what every call takes would count; with more, what it holds."""
 
 _PREFIX_COLUMNS = 2048
 """Maximum number of prefix columns that are scored in one pass."""
@@ -159,11 +159,25 @@ class RowBlockEngine(WeightedRows):
         self.passes[name] = self.passes.get(name, 0) + 1
         highest = None if nodes is None else self._needed(nodes)
         work = GroupWork(self._make, compute, combine, highest, self._group(highest))
+        found = self._blocks.map(name, work, self._arguments(vectors))
         parts: list[tuple[FloatArray, ...]] = []
-        for found in self._blocks.map(name, work, self._arguments(vectors)):
-            if found is not None:
-                add_part(parts, found, combine)
+        if combine == "rows":
+            return self._filled(part for part in found if part is not None)
+        for part in found:
+            if part is not None:
+                add_part(parts, part, combine)
         return joined(parts, combine)
+
+    def _filled(self, parts: Iterator[tuple[FloatArray, ...]]) -> tuple[FloatArray, ...]:
+        """Return the rows of all blocks in arrays that are taken once."""
+        out: tuple[FloatArray, ...] = ()
+        start = 0
+        for part in parts:
+            out = out or tuple(np.empty((self.n_rows, *rows.shape[1:])) for rows in part)
+            for whole, rows in zip(out, part, strict=True):
+                whole[start : start + len(rows)] = rows
+            start += len(part[0])
+        return out
 
     def _arguments(self, vectors: Sequence[FloatArray]) -> Iterator[tuple[Any, ...]]:
         start = 0
@@ -183,7 +197,7 @@ class RowBlockEngine(WeightedRows):
         if highest is not None:
             pairs = [(m, j) for m, j in pairs if j <= highest.get(m, 0)]
         columns = sum(self._layout.width((pair,)) for pair in pairs)
-        return max(_LEAST_GROUP, _GROUP_NUMBERS // max(1, columns))
+        return max(_LEAST_GROUP, min(_MOST_GROUP, _GROUP_NUMBERS // max(1, columns)))
 
     def features(self, nodes: Sequence[Node]) -> FloatArray:
         """Return the (n, R) features of the nodes, brought together."""

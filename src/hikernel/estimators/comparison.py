@@ -137,6 +137,7 @@ class CrossValidatedEstimator(HKLEstimator):
                     show.stage("proof", "kernels")
                 most = max(_LEAST_PROOF_WORK, _PROOF_SHARE * results.work)
                 selected = _proven(problem, start, replace(settings, max_work=most), show)
+                problem.forget_bounds()
                 if show:
                     show.stage("simpler models")
                 simpler = tried.simpler(start)

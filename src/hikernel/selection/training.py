@@ -242,6 +242,11 @@ class TrainingProblem:
         problem: Objective = rule.objective_type(self.engine, self.graph, self.y, self.loss)
         return problem
 
+    def forget_bounds(self) -> None:
+        """Drop what a search leaves behind for the next one, if it has vectors over many rows."""
+        if self.engine.in_blocks:
+            self.__dict__.pop("objective", None)
+
     def subset(self, rows: NDArray[np.intp]) -> TrainingProblem:
         """Return the problem on some of the rows, given by position among the rows used.
 
