@@ -19,7 +19,7 @@ from hikernel.columns.block_rows import BlockRows
 from hikernel.columns.block_table import BlockTable, as_block_table
 from hikernel.columns.reading import lies_in_blocks
 from hikernel.columns.table_scan import TableScan, scanned
-from hikernel.engines.row_blocks import HeldBlocks
+from hikernel.engines.row_blocks import HeldBlocks, StreamedBlocks
 
 
 class Parts(BlockTable):
@@ -121,6 +121,16 @@ def test_infinity_and_other_columns_are_refused_wherever_they_are():
     source.parts[0].columns = source.parts[1].columns[:2]
     with pytest.raises(ValueError, match=r"more|columns"):
         BlockRows.read(source, None, None)
+
+
+def test_rows_that_change_from_pass_to_pass_are_refused():
+    class Moving(Parts):
+        def blocks(self):
+            sizes = iter([5, 4])
+            return StreamedBlocks(lambda: iter([pd.DataFrame({"a": np.ones(next(sizes))})]))
+
+    with pytest.raises(ValueError, match="other rows when it was read a second time"):
+        BlockRows.read(Moving(mixed()[["number"]], []), None, None)
 
 
 def test_categories_in_different_orders_are_refused():

@@ -16,6 +16,7 @@ import hikernel
 from hikernel import HKLClassifier, HKLRegressor, HKLRegressorCV, HKLSurvival
 from hikernel.columns import block_table, column_summary
 from hikernel.engines import row_block_engine
+from hikernel.errors import ConvergenceWarning
 
 
 @pytest.fixture(autouse=True)
@@ -179,6 +180,22 @@ def test_a_model_is_saved_and_goes_on_predicting_in_blocks(dataset, frame, tmp_p
     assert again.summary() == other.summary()
     with pytest.raises(ValueError, match="X lies in blocks, for which there are predictions only"):
         other.effects(dataset)
+
+
+def test_paths(dataset, frame):
+    X = frame[["a", "b", "c", "d", "town"]]
+    one = hikernel.hkl_path(X, frame["y"], alphas=[0.1, 0.03])
+    other = hikernel.hkl_path(columns(dataset, "kind", "w"), "y", alphas=[0.1, 0.03])
+    wanted, found = (path.table().drop(columns="seconds", errors="ignore") for path in (one, other))
+    pd.testing.assert_frame_equal(found, wanted, rtol=1e-7, check_exact=False)
+
+
+def test_a_time_budget_ends_a_fit_with_a_model(dataset, frame):
+    with pytest.warns(ConvergenceWarning):
+        model = HKLRegressor(time_budget=1e-9, refit="ridge").fit(
+            columns(dataset, "kind", "w"), "y"
+        )
+    assert np.ptp(model.predict(dataset)) < 1e-9
 
 
 @pytest.mark.slow

@@ -124,6 +124,11 @@ class BlockRows(RowSet):
             matrices = blocks.kept("encode", Encoding(table))
         else:
             matrices = HeldBlocks(as_slices(plain, sizes[0]))
+        if list(matrices.map("rows", len)) != sizes:
+            raise ValueError(
+                "X had other rows when it was read a second time; write it to a file, or keep it "
+                "in memory, so that every pass reads the same rows in the same order."
+            )
         every = (None,) * len(sizes)
         return cls(table, matrices, tuple(sizes), every, small.labels)
 

@@ -19,7 +19,6 @@ from distributed import Future
 from numpy.typing import NDArray
 
 from hikernel.columns.block_table import BlockTable
-from hikernel.engines.machine import check_time
 from hikernel.engines.row_blocks import RowBlocks
 
 __all__ = ["DaskBlocks", "DaskTable", "holds_dask", "partitions_of", "to_client"]
@@ -109,10 +108,8 @@ class DaskBlocks(RowBlocks):
         for future in self._submitted(name, work, arguments):
             waiting.append(future)
             if len(waiting) > self._ahead:
-                check_time()
                 yield waiting.popleft().result()
         while waiting:
-            check_time()
             yield waiting.popleft().result()
 
     def kept(self, name: str, work: Callable[..., Any]) -> RowBlocks:

@@ -45,7 +45,7 @@ from hikernel.engines.group_work import (
     level_squares,
     one_variable_levels,
 )
-from hikernel.engines.machine import require_memory
+from hikernel.engines.machine import check_time, require_memory
 from hikernel.engines.numpy_engine import NumpyEngine
 from hikernel.engines.protocol import FloatArray, Node
 from hikernel.engines.row_blocks import RowBlocks, Selection, n_selected, split_rows_of_blocks
@@ -176,7 +176,7 @@ class RowBlockEngine(WeightedRows):
             out = out or tuple(np.empty((self.n_rows, *rows.shape[1:])) for rows in part)
             for whole, rows in zip(out, part, strict=True):
                 whole[start : start + len(rows)] = rows
-            start += len(part[0])
+            start += len(part[0]) if part else 0
         return out
 
     def _arguments(self, vectors: Sequence[FloatArray]) -> Iterator[tuple[Any, ...]]:
@@ -367,6 +367,7 @@ class RowBlockEngine(WeightedRows):
 
         The signs of a draw belong to variables and not to rows, so that draws of blocks add up.
         """
+        check_time()  # as engines in memory do before long work
         compute = TailDraws(nodes, scales, max_order, n_draws, seed)
         return self.results("tail bounds", compute, dual_coef)[0]
 

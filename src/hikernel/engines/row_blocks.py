@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hikernel.engines.machine import check_time, in_threads
+from hikernel.engines.machine import in_threads
 from hikernel.engines.protocol import FloatArray
 from hikernel.errors import MemoryPlanError
 
@@ -49,6 +49,8 @@ class RowBlocks(ABC):
         self, name: str, work: Work, arguments: Iterable[tuple[Any, ...]] | None = None
     ) -> Iterator[Any]:
         """Yield ``work(block, *arguments_of_the_block)`` for every block, in their order.
+
+        The time of the user is not looked at: who needs a result of all rows cannot do with less.
 
         Parameters
         ----------
@@ -106,7 +108,6 @@ class StreamedBlocks(RowBlocks):
         """Yield the results of all blocks, computed as they are read."""
         every = repeat(()) if arguments is None else iter(arguments)
         for block in self._read():
-            check_time()
             yield work(block, *next(every))
 
     def kept(self, name: str, work: Work) -> RowBlocks:
@@ -202,7 +203,7 @@ def _in_threads(
 ) -> Iterator[Any]:
     every: Iterable[tuple[Any, ...]] = repeat((), len(blocks)) if arguments is None else arguments
     jobs = list(zip(blocks, every, strict=True))
-    return in_threads(lambda job: work(job[0], *job[1]), jobs)
+    return in_threads(lambda job: work(job[0], *job[1]), jobs, timed=False)
 
 
 def as_slices(array: NDArray[Any], n_rows: int) -> list[NDArray[Any]]:
