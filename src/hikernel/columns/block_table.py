@@ -169,18 +169,26 @@ class PolarsTable(BlockTable):
         # Before polars 1.34 a query runs once for every slice; one of a file reads only that.
         import polars as pl
 
-        n_rows = int(self._frame.select(pl.len()).collect(engine="streaming").item())
+        n_rows = int(_collected(self._frame.select(pl.len())).item())
         for start in range(0, n_rows, size):
-            yield self._frame.slice(start, size).collect(engine="streaming")
+            yield _collected(self._frame.slice(start, size))
 
     def column(self, name: str) -> NDArray[Any]:
         """Return one column as an array."""
-        found = self._frame.select(name).collect(engine="streaming")
+        found = _collected(self._frame.select(name))
         return np.asarray(found.to_series().to_numpy())
 
     def select(self, names: Sequence[str]) -> PolarsTable:
         """Return the frame with some columns."""
         return PolarsTable(self._frame.select(list(names)))
+
+
+def _collected(frame: Any) -> Any:
+    """Return the result of a lazy frame, from the streaming engine where polars has one."""
+    try:
+        return frame.collect(engine="streaming")
+    except (TypeError, ValueError):  # before polars 1.23
+        return frame.collect()
 
 
 class MappedArray(BlockTable):
