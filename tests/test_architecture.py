@@ -21,6 +21,7 @@ LAYERS = [
     {"cli"},
     {"experiments"},
     {"demo"},
+    {"dask"},
     {"estimators"},
     {"export", "plots", "report"},
     {"consistency", "explain"},

@@ -16,7 +16,8 @@ USED = {
     "": "hikernel itself",
     "plot": "pictures",
     "report": "the report page",
-    "parquet": "Parquet and Feather files on the command line",
+    "parquet": "Parquet and Feather files",
+    "dask": "clusters",
 }
 """What users install; all other extras are for work on hikernel."""
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 from functools import partial
 
 import pytest
+from engines.blocks import in_blocks
 from engines.cases import make_engine
 
 from hikernel.engines import ENGINES, limited_tails, numpy_engine, tails
 
+TYPES = ENGINES | {"blocks": in_blocks((7, 8, 20, 100))}
 
-@pytest.fixture(params=list(ENGINES.values()), ids=list(ENGINES))
+
+@pytest.fixture(params=list(TYPES.values()), ids=list(TYPES))
 def engine_type(request):
     """Every engine of the registry: a new one joins the tests by its line there."""
     return request.param

@@ -10,7 +10,7 @@ import pytest
 from engines.cases import rational_tail_sum
 from oracles.naive import all_nodes, descendant_sum, node_features
 
-from hikernel.engines import tails
+from hikernel.engines import ENGINES, tails
 from hikernel.engines.machine import available_bytes, require_memory
 from hikernel.errors import MemoryPlanError
 from hikernel.graphs import Grid, geometric_weights
@@ -216,6 +216,7 @@ def test_memory_is_planned_before_it_is_taken():
     require_memory(1, "One number", "")
 
 
+@pytest.mark.parametrize("engine_type", ENGINES.values(), ids=ENGINES)  # blocks keep no levels
 def test_an_engine_too_large_for_memory_is_refused_at_once(engine_type):
     class Rows:
         """Pretends to be a long vector without being one."""

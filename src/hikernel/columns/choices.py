@@ -7,6 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,6 +39,7 @@ __all__ = [
     "BasisChoice",
     "bases_frame",
     "choose_bases",
+    "choose_from",
     "column_chooser",
     "warn_of_lost_columns",
 ]
@@ -132,17 +134,32 @@ def choose_bases(
     ValueError
         For unknown bases and columns, and for a basis of numbers on a column of categories.
     """
+
+    def distribution(m: int) -> tuple[Column, int]:
+        n_rows = int(np.count_nonzero((weights > 0.0) & ~np.isnan(X[:, m])))
+        return Column.from_rows(X[:, m], weights), n_rows
+
+    return choose_from(spec, degree, table, distribution, labels)
+
+
+def choose_from(
+    spec: Any,
+    degree: int,
+    table: ColumnTable,
+    distribution: Callable[[int], tuple[Column, int]],
+    labels: Sequence[Any] | None = None,
+) -> list[BasisChoice]:
+    """Return the same from the distribution of every column, and its number of values."""
     given = _given(spec, degree, table, labels) if isinstance(spec, Mapping) else {}
     same = AUTO if isinstance(spec, Mapping) else _as_given(spec, degree)
     chosen = []
     for m in range(len(table.names)):
-        n_rows = int(np.count_nonzero((weights > 0.0) & ~np.isnan(X[:, m])))
-        choice = given.get(m) or _of_kind(m, table, n_rows) or same
+        known = cache(partial(distribution, m))
+        choice = given.get(m) or _of_kind(m, table, known) or same
         if m not in given and table.dates:
-            choice = _of_part(m, table, X[:, m], degree, steps=choice == WITH_STEPS) or choice
+            choice = _of_part(m, table, known, degree, steps=choice == WITH_STEPS) or choice
         if isinstance(choice, str):
-            column = Column.from_rows(X[:, m], weights)
-            choice = _of_distribution(column, degree, steps=choice == WITH_STEPS)
+            choice = _of_distribution(known()[0], degree, steps=choice == WITH_STEPS)
         chosen.append(choice)
     _log_choices(table, chosen)
     return chosen
@@ -160,7 +177,7 @@ def column_chooser(
     same = AUTO if isinstance(spec, Mapping) else _as_given(spec, degree)
 
     def choose(m: int, column: Column) -> BasisChoice:
-        choice = given.get(m) or _of_kind(m, table, 0) or same
+        choice = given.get(m) or _of_kind(m, table, lambda: (column, 0)) or same
         if isinstance(choice, BasisChoice):
             return choice
         return _of_distribution(column, degree, steps=choice == WITH_STEPS)
@@ -216,7 +233,9 @@ def _moments(fitted: FittedBasis, column: Column) -> tuple[float, float]:
     return float(column.weights @ t**3), float(column.weights @ t**4) - 3.0
 
 
-def _of_kind(m: int, table: ColumnTable, n_rows: int) -> BasisChoice | None:
+def _of_kind(
+    m: int, table: ColumnTable, known: Callable[[], tuple[Column, int]]
+) -> BasisChoice | None:
     """Return the choice for column m of the matrix, or None if it is a column of numbers."""
     if m >= table.n_values:
         return BasisChoice(_ONE_LEVEL, "marks missing values: one bounded level", True)
@@ -229,7 +248,7 @@ def _of_kind(m: int, table: ColumnTable, n_rows: int) -> BasisChoice | None:
     basis, how = Categorical(), "one block of centred indicators"
     if len(categories) > Categorical.most:
         # Nothing can be learnt about a category from one or two rows, whatever their weights.
-        basis = Categorical(least=min(0.5, (_LEAST_ROWS - 0.5) / max(1, n_rows)))
+        basis = Categorical(least=min(0.5, (_LEAST_ROWS - 0.5) / max(1, known()[1])))
         how = f"{len(categories)} categories, from frequent to rare"
     if m in table.ordered and len(categories) > 2:
         both = Branches((basis, Steps()))
@@ -238,7 +257,12 @@ def _of_kind(m: int, table: ColumnTable, n_rows: int) -> BasisChoice | None:
 
 
 def _of_part(
-    m: int, table: ColumnTable, x: FloatArray, degree: int, *, steps: bool
+    m: int,
+    table: ColumnTable,
+    known: Callable[[], tuple[Column, int]],
+    degree: int,
+    *,
+    steps: bool,
 ) -> BasisChoice | None:
     """Return the choice for a part of a date that has one of its own, or None.
 
@@ -252,9 +276,9 @@ def _of_part(
     from hikernel.columns.dates import CYCLES, goes_around
 
     date, part = found
-    if part == "year" and m != date.column and np.unique(x[~np.isnan(x)]).size > 2:
+    if part == "year" and m != date.column and known()[0].values.size > 2:
         return BasisChoice(Steps(degree), "year beside the days: jumps at New Year")
-    if part not in CYCLES or not goes_around(x, CYCLES[part]):
+    if part not in CYCLES or not goes_around(known()[0].values, CYCLES[part]):
         return None
     waves, why = Periodic(CYCLES[part], degree), f"{part}: waves, which come back"
     if not steps:

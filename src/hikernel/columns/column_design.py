@@ -14,7 +14,7 @@ from hikernel.bases.categorical import FittedCategorical
 from hikernel.bases.steps import FittedSteps
 from hikernel.checks import outside_level
 from hikernel.columns.choices import AUTO, WITH_STEPS, BasisChoice, bases_frame
-from hikernel.columns.reading import read_table
+from hikernel.columns.reading import lies_in_blocks, read_table
 from hikernel.columns.table import ColumnTable, TableRows
 from hikernel.engines import choose_engine
 from hikernel.engines.features import Blocks, highest_levels
@@ -96,6 +96,10 @@ class ColumnDesign(Design):
 
     def read(self, X: Any) -> FloatArray:
         """Return the matrix of new rows; warn if only one of the two tables has column names."""
+        if lies_in_blocks(X):
+            from hikernel.columns.block_grid import read_blocks  # imported only when needed
+
+            return read_blocks(self, X)  # type: ignore[return-value]
         raw = read_table(X)
         self.check_columns(raw.names, len(raw.columns))
         return self.table.transform(raw)
@@ -173,6 +177,10 @@ class ColumnDesign(Design):
         ndarray of shape (n,) or (n, k)
             Not finite where a row is so far from the training data that a level overflows.
         """
+        if lies_in_blocks(rows):
+            from hikernel.columns.block_grid import predict_blocks  # imported only when needed
+
+            return predict_blocks(self, nodes, coef, rows)  # type: ignore[arg-type]
         highest = highest_levels(nodes)
         needed = self.up_to(highest)
         per_row = sum(sum(needed.bases[m].widths) for m in highest) + len(coef) + 1

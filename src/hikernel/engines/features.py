@@ -25,8 +25,11 @@ __all__ = [
     "by_output",
     "centred_gram",
     "cut_blocks",
+    "highest_levels",
+    "mark_present",
     "normalised",
     "rounding_margin",
+    "sums_of_squares",
 ]
 
 IndexArray = NDArray[np.intp]
@@ -185,6 +188,21 @@ class WeightedRows:
         """Numbers to process for a sum over all pairs of rows."""
         return self.n_rows * (self.n_rows + 1) // 2
 
+    in_blocks = False
+    """Whether the rows lie in blocks, whose features are not brought together."""
+
+    def variances(self, nodes: Sequence[Vertex], blocks: Sequence[FloatArray]) -> FloatArray:
+        """Return the variance of <block_w, Phi_w(x)> over the rows for each node w."""
+        out = []
+        for node, block in zip(nodes, blocks, strict=True):
+            values = self.apply([node], block)
+            out.append(float(np.sum(self._weights @ (values - self._weights @ values) ** 2)))
+        return np.array(out)
+
+    def apply(self, nodes: Sequence[Vertex], coef: FloatArray) -> FloatArray:
+        """Return Phi coef."""
+        raise NotImplementedError
+
     def weighted(self, row_weights: FloatArray) -> Self:
         """Return an engine over the same rows with other weights; no features are copied."""
         out = object.__new__(type(self))
@@ -225,7 +243,8 @@ class NodeFeatures:
     ) -> None:
         self._columns = columns
         self._spans = spans
-        self._widths = widths
+        self.widths = widths
+        self.stored = list(spans)
         # A variable without a constant level 0 contributes to every node, even if absent from it.
         self.everywhere = [m for m in range(len(widths)) if (m, 0) in spans]
         self.single_columns = not self.everywhere and all(
@@ -235,7 +254,7 @@ class NodeFeatures:
     @cached_property
     def repeated(self) -> RepeatedLevels | None:
         """Products by groups of equal rows; None if no level is wide."""
-        widest = max((max(widths[1:], default=0) for widths in self._widths), default=0)
+        widest = max((max(widths[1:], default=0) for widths in self.widths), default=0)
         if widest < _WIDE or self.everywhere:
             return None
         from hikernel.engines.repeated_rows import RepeatedLevels  # imported only when needed
@@ -248,7 +267,7 @@ class NodeFeatures:
             return 1
         width = 1
         for m, level in self.factors(node):
-            width *= self._widths[m][level]
+            width *= self.widths[m][level]
         return width
 
     def factors(self, node: Node) -> list[tuple[int, int]]:
@@ -263,7 +282,7 @@ class NodeFeatures:
         """Return the product of a node's own levels, without level 0 of absent variables."""
         width = 1
         for m, level in node:
-            width *= self._widths[m][level]
+            width *= self.widths[m][level]
         out = np.empty((rows.stop - rows.start, width), order="F")
         self._fill(out, tuple(node), rows, {})
         return out
@@ -341,6 +360,29 @@ class NodeFeatures:
                 right[:, None, :],
                 out=block.reshape(block.shape[0], left.shape[1], right.shape[1]),
             )
+
+
+def sums_of_squares(
+    squares: FloatArray, level_starts: Sequence[int], widths: Sequence[int], single: bool
+) -> FloatArray:
+    """Return the sums over the columns of each prefix and of each level, which start as given.
+
+    ``single`` tells that every level has one column, so that no sum is needed.
+    """
+    if single:
+        return squares
+    starts = np.array(level_starts, dtype=np.intp)
+    return Blocks(widths).sum(np.asarray(np.add.reduceat(squares, starts, axis=1)))
+
+
+def mark_present(
+    out: FloatArray, prefixes: Sequence[Node], pairs: Sequence[tuple[int, int]]
+) -> None:
+    """Write NaN where a prefix already contains the variable of a (variable, level) pair."""
+    variables = np.array([m for m, _ in pairs])
+    for row, prefix in zip(out, prefixes, strict=True):
+        for m, _ in prefix:
+            row[variables == m] = np.nan
 
 
 def highest_levels(nodes: Sequence[Node]) -> dict[int, int]:

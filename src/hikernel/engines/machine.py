@@ -326,11 +326,15 @@ def share_of_threads(n_jobs: int) -> int:
 
 
 def in_threads(
-    work: Callable[[Job], Result], jobs: list[Job], n_rows: int | None = None
+    work: Callable[[Job], Result],
+    jobs: list[Job],
+    n_rows: int | None = None,
+    *,
+    timed: bool = True,
 ) -> Iterator[Result]:
     """Run all jobs on as many threads as the user allows, and yield their results in order.
 
-    Between jobs it checks the time.
+    Between jobs it checks the time, if ``timed``.
 
     Parameters
     ----------
@@ -344,14 +348,16 @@ def in_threads(
     threads = min(n_threads(), len(jobs))
     if threads < 2 or (n_rows is not None and n_rows < _MIN_ROWS_FOR_THREADS):
         for job in jobs:
-            check_time()
+            if timed:
+                check_time()
             yield work(job)
         return
     with one_blas_thread(), ThreadPoolExecutor(threads) as pool:
         # Submit jobs in batches, so that few results wait in memory.
         window = 4 * threads
         for start in range(0, len(jobs), window):
-            check_time()
+            if timed:
+                check_time()
             yield from pool.map(work, jobs[start : start + window])
 
 

@@ -19,8 +19,10 @@ from hikernel.engines.features import (
     WeightedRows,
     by_output,
     cut_blocks,
+    mark_present,
     normalised,
     rounding_margin,
+    sums_of_squares,
 )
 from hikernel.engines.limited_tails import LimitedTailSummer
 from hikernel.engines.machine import require_memory
@@ -84,6 +86,11 @@ class NumpyEngine(WeightedRows):
         self._features = NodeFeatures(self._columns, self._spans, self._widths)
 
     has_draws = True
+
+    @property
+    def node_features(self) -> NodeFeatures:
+        """The features of the nodes over these rows."""
+        return self._features
 
     @property
     def score_work(self) -> int:
@@ -157,15 +164,18 @@ class NumpyEngine(WeightedRows):
             total += a.T @ b
         return total
 
-    def gram_diagonal(self, nodes: Sequence[Node], means: FloatArray) -> FloatArray:
+    def gram_diagonal(
+        self, nodes: Sequence[Node], means: FloatArray, weights: FloatArray | None = None
+    ) -> FloatArray:
         """Return the weighted variances of the columns."""
+        weights = self._weights if weights is None else weights
         total = np.zeros(len(means))
         features = self._features.builder(nodes)
         for rows in self._chunks(len(means)):
             centred = features(rows)
             centred -= means
             np.square(centred, out=centred)
-            total += centred.T @ self._weights[rows]
+            total += centred.T @ weights[rows]
         return total
 
     def correlate(
@@ -210,34 +220,32 @@ class NumpyEngine(WeightedRows):
             single = all(self._widths[m][0] == 1 for m in self._features.everywhere)
             extend = self._bump_extensions if single else self._explicit_extensions
             return extend(prefixes, vector, rounded_up)
-        variables = np.array([m for m, _ in pairs])
         widths = [self.width(prefix) for prefix in prefixes]
         for output in np.atleast_2d(np.ascontiguousarray(vector.T)):
             # Multiply the levels by the vector once, not the features of every prefix.
             weighted = self._columns * output[:, None]
             for block in cut_blocks(widths, _BLOCK_COLUMNS):
-                products = self._products(prefixes[block], sum(widths[block]), weighted)
+                products = self._products(prefixes[block], weighted)
                 if rounded_up:
                     sizes = self.correlate(prefixes[block], output, absolute=True)
                     np.abs(products, out=products)
-                    products += rounding_margin(self.n_rows) * np.outer(
-                        sizes, self._column_maxima()
-                    )
+                    products += rounding_margin(self.n_rows) * np.outer(sizes, self.column_maxima())
                 np.square(products, out=products)
-                out[block] += self._sum_blocks(products, pairs, widths[block])
-        present: dict[int, list[int]] = {}
-        for i, prefix in enumerate(prefixes):
-            for m, _ in prefix:
-                present.setdefault(m, []).append(i)
-        for m, having in present.items():
-            taken = np.flatnonzero(variables == m)
-            out[np.ix_(np.array(having, dtype=np.intp), taken)] = np.nan
+                single = self._features.single_columns
+                out[block] += sums_of_squares(products, self.level_starts, widths[block], single)
+        mark_present(out, prefixes, pairs)
         return out
 
-    def _products(
-        self, prefixes: Sequence[Node], n_columns: int, weighted: FloatArray
-    ) -> FloatArray:
-        """Return Phi_prefixes' weighted, shape (n_columns, number of stored columns)."""
+    def extension_products(self, prefixes: Sequence[Node], output: FloatArray) -> FloatArray:
+        """Return sum_i output_i Phi_prefixes(x_i) times all stored columns at x_i.
+
+        ``output`` has shape (n,); the result (columns of the prefixes, stored columns).
+        """
+        return self._products(prefixes, self._columns * output[:, None])
+
+    def _products(self, prefixes: Sequence[Node], weighted: FloatArray) -> FloatArray:
+        """Return Phi_prefixes' weighted, shape (columns of the prefixes, stored columns)."""
+        n_columns = sum(self.width(prefix) for prefix in prefixes)
         features, repeated = self._features.builder(prefixes), self._features.repeated
         total: FloatArray | None = None
         for rows in self._chunks(n_columns):
@@ -248,15 +256,10 @@ class NumpyEngine(WeightedRows):
             total = part if total is None else np.add(total, part, out=total)
         return np.zeros((n_columns, weighted.shape[1])) if total is None else total
 
-    def _sum_blocks(
-        self, squares: FloatArray, pairs: Sequence[tuple[int, int]], widths: Sequence[int]
-    ) -> FloatArray:
-        """Return the sums over the columns of each prefix and of each level."""
-        if self._features.single_columns:
-            return squares
-        level_starts = np.array([self._spans[pair].start for pair in pairs], dtype=np.intp)
-        by_level = np.add.reduceat(squares, level_starts, axis=1)
-        return Blocks(widths).sum(by_level)
+    @property
+    def level_starts(self) -> list[int]:
+        """The first stored column of every (variable, level) pair with level >= 1."""
+        return [self._spans[pair].start for pair in self.level_pairs]
 
     def level_squares(self, vector: FloatArray) -> FloatArray:
         """Return sum_i vector_i^2 |Phi_v(x_i)|^2 for every one-variable level v."""
@@ -267,10 +270,10 @@ class NumpyEngine(WeightedRows):
         weights = vector**2
         for rows in self._chunks(len(squares)):
             squares += (self._columns[rows] ** 2).T @ weights[rows]
-        starts = np.array([self._spans[pair].start for pair in pairs], dtype=np.intp)
+        starts = np.array(self.level_starts, dtype=np.intp)
         return np.add.reduceat(squares, starts) if pairs else squares
 
-    def _column_maxima(self) -> FloatArray:
+    def column_maxima(self) -> FloatArray:
         """Return the largest magnitude in every stored column."""
         return np.asarray(np.maximum(self._columns.max(axis=0), -self._columns.min(axis=0)))
 

@@ -61,6 +61,11 @@ class Engine(Protocol):
         """Whether some node has only a Gram matrix."""
         ...
 
+    @property
+    def in_blocks(self) -> bool:
+        """Whether the rows lie in blocks: whatever takes features of all rows at once is out."""
+        ...
+
     def kernel_operator(self, nodes: Sequence[Vertex]) -> KernelOperator | None:
         """Return the nodes as kernels if one of them has only a Gram matrix, else None."""
         ...
@@ -122,6 +127,13 @@ class Engine(Protocol):
 
     def apply(self, nodes: Sequence[Vertex], coef: FloatArray) -> FloatArray:
         """Return Phi coef: shape (n,) for coef of shape (R,), and (n, k) for (R, k)."""
+        ...
+
+    def variances(self, nodes: Sequence[Vertex], blocks: Sequence[FloatArray]) -> FloatArray:
+        """Return the variance of <block_w, Phi_w(x)> over the rows for each node w.
+
+        Blocks have shape (r_w,), or (r_w, k) for k outputs, whose variances are added.
+        """
         ...
 
 

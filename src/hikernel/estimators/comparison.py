@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hikernel.checks import check_choice, outside_level, random_generator
+from hikernel.columns.reading import lies_in_blocks
 from hikernel.engines.machine import Interrupt, is_late
 from hikernel.errors import MemoryPlanError, OutOfTime
 from hikernel.estimators.estimator import HKLEstimator, check_refit_name
@@ -110,6 +111,7 @@ class CrossValidatedEstimator(HKLEstimator):
                 show.stage("read")
             with self._time_limit(stop):
                 data = self._read_data(X, y, sample_weight, offset, exposure)
+                X = data.rows if lies_in_blocks(data.rows) else X
                 splits = self._splits(X, data, groups)
                 problem = self._training_problem(data, settings)
                 tried = Comparison(self, problem, settings, X, data)
@@ -135,6 +137,7 @@ class CrossValidatedEstimator(HKLEstimator):
                     show.stage("proof", "kernels")
                 most = max(_LEAST_PROOF_WORK, _PROOF_SHARE * results.work)
                 selected = _proven(problem, start, replace(settings, max_work=most), show)
+                problem.forget_bounds()
                 if show:
                     show.stage("simpler models")
                 simpler = tried.simpler(start)

@@ -18,6 +18,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 from hikernel.bases.branches import FittedBranches
 from hikernel.checks import random_generator
 from hikernel.columns.choices import AUTO, WITH_STEPS
+from hikernel.columns.reading import lies_in_blocks
 from hikernel.engines.protocol import FloatArray
 from hikernel.estimators.training_data import TrainingData
 from hikernel.estimators.uncertainty import observation_std
@@ -60,6 +61,10 @@ def out_of_fold(
     """
     twin = clone(estimator)  # reading a target keeps its labels, and X a source
     settings = replace(twin._check_parameters(), certify="none")
+    if lies_in_blocks(X):
+        raise ValueError(
+            "cv= takes rows in memory, and X lies in blocks; pass new rows without cv."
+        )
     data = twin._read_data(X, y, sample_weight, offset, exposure)
     if is_classifier(estimator) and list(twin.classes_) != list(estimator.classes_):
         raise ValueError(

@@ -29,6 +29,7 @@ from hikernel.checks import (
     random_generator,
 )
 from hikernel.columns import ColumnGrid
+from hikernel.columns.reading import lies_in_blocks
 from hikernel.engines.machine import Interrupt, listening, time_limit
 from hikernel.engines.protocol import FloatArray
 from hikernel.errors import CertificateWarning, ConvergenceWarning
@@ -188,6 +189,8 @@ class HKLEstimator(Attributions, ModelParameters, BaseEstimator):
                 raise ValueError(
                     "monotone names columns, which a graph= does not have; leave it out."
                 )
+            if lies_in_blocks(X):
+                raise ValueError("X lies in blocks, which a graph= does not read; leave out graph.")
             return check_graph(self.graph, chosen)
         del chosen["search"]
         grid = ColumnGrid(**chosen, monotone=self.monotone, owner=self._owner)
@@ -212,6 +215,11 @@ class HKLEstimator(Attributions, ModelParameters, BaseEstimator):
         self, X: Any, y: Any, sample_weight: Any, offset: Any = None, exposure: Any = None
     ) -> TrainingData:
         """Read and check the arguments of ``fit``."""
+        if lies_in_blocks(X):
+            from hikernel.estimators.block_data import split_columns  # imported only when needed
+
+            given = X, y, sample_weight, offset, exposure
+            X, y, sample_weight, offset, exposure = split_columns(self, *given)
         source, owner = self._source(X), self._owner
         if y is None:
             raise ValueError(f"{owner} requires y to be passed, but the target y is None.")

@@ -91,6 +91,7 @@ class OneAlphaEstimator(HKLEstimator):
                 name = self._refit_name(self.refit, problem)
                 self._check_refit(name, problem)
                 selected, path = self._selected_model(warm, settings, show)
+                problem.forget_bounds()
             fitted = Fitted(selected, selected, problem.design)
             if name is not None:
                 if show:

@@ -150,7 +150,9 @@ def cross_validate(
     whole = PathSolver(problem, settings)
     paths = [FoldPath(fold, list(refits), score) for fold in folds]
     # Every process would get a copy of all Gram matrices; threads share them.
-    prefer = "threads" if problem.engine.has_kernels else None
+    # So they share files and connections to blocks of rows.
+    shared = problem.engine.has_kernels or problem.engine.in_blocks
+    prefer = "threads" if shared else None
     end = None
     n_lams = len(lams)
     cuts = [*range(0, min(_EASY, n_lams), _TOGETHER), *range(_EASY, n_lams), n_lams]

@@ -37,6 +37,7 @@ from hikernel.graphs import Design, Grid
 from hikernel.losses import SquaredError
 from hikernel.selection.products import LEAST_DEGREE, MOST_FEATURES, are_too_many, products
 from hikernel.selection.ridge import RidgeFit, fit_ridge
+from hikernel.selection.term_features import ScaledFeatures, column_variances, scaled_features
 from hikernel.selection.training import TermModel, TrainingProblem, term_variances
 
 __all__ = [
@@ -110,8 +111,8 @@ def comparable_refits(problem: TrainingProblem) -> list[str | None]:
     """Return the refits that cross-validation compares; columns with a direction need one."""
     if not refit_is_possible(problem) or too_many_kernel_rows(problem):
         return [None]
-    has_variables = problem.design.variables([]) is not None
-    refits: list[str | None] = ["ridge", "sparse", "variables"] if has_variables else ["ridge"]
+    more = [] if problem.design.variables([]) is None else ["sparse", "variables"]
+    refits: list[str | None] = ["ridge", *(more[:1] if problem.engine.in_blocks else more)]
     return refits if problem.design.monotone_columns() else [None, *refits]
 
 
@@ -171,7 +172,7 @@ def _ridge(problem: TrainingProblem, model: TermModel) -> Fitted | None:
     if blocks.n_columns > _MOST_HULL_FEATURES // _n_outputs(problem):
         return None
     scales = blocks.spread(np.sqrt(model.zeta[kept] / np.max(model.zeta[kept])))
-    features = problem.engine.features(nodes) * scales
+    features = scaled_features(problem.engine, nodes, scales)
     fit = _fit(problem, problem.design, nodes, features, scales)
     out = _assembled(problem, problem.design, problem.engine, nodes, scales, fit, model)
     return replace(out, fit=fit)
@@ -201,8 +202,8 @@ def _in_two_passes(
 ) -> Fitted:
     """Fit ridge on scaled features of some nodes, drop effects of small share, and fit again."""
     blocks, omega = Blocks([engine.width(node) for node in nodes]), problem.engine.row_weights
-    features = engine.features(nodes) * scales
-    squares = omega @ (features - omega @ features) ** 2
+    features = scaled_features(engine, nodes, scales)
+    squares = column_variances(features, omega)
     whole = whole or _fit(problem, design, nodes, features.copy(), scales)
     fitted = _assembled(problem, design, engine, nodes, scales, whole, model)
     shares = _effect_shares(fitted)
@@ -268,10 +269,9 @@ def _unpenalised(problem: TrainingProblem, model: TermModel) -> Fitted | None:
     nodes = list(itertools.compress(model.nodes, kept))
     if problem.engine.kernel_operator(nodes) is not None:
         return None
-    omega = problem.engine.row_weights
-    features = problem.engine.features(nodes)
+    features = scaled_features(problem.engine, nodes, np.ones(width // _n_outputs(problem)))
     # Columns get unit variance, so that only truly collinear directions are lost to rounding.
-    spread = np.sqrt(omega @ (features - omega @ features) ** 2)
+    spread = np.sqrt(column_variances(features, problem.engine.row_weights))
     scales = 1.0 / np.where(spread > 0.0, spread, 1.0)
     fit = _fit(problem, problem.design, nodes, features * scales, scales, 0.0)
     return _assembled(problem, problem.design, problem.engine, nodes, scales, fit, model)
@@ -301,14 +301,14 @@ def _fit(
     problem: TrainingProblem,
     design: Design,
     nodes: list[Vertex],
-    features: FloatArray,
+    features: ScaledFeatures,
     scales: FloatArray,
     relative_mu: float | None = None,
 ) -> RidgeFit:
     """Fit ridge on scaled features of nodes, which are overwritten, as the design constrains it."""
     y, omega, loss = problem.y, problem.engine.row_weights, problem.loss
     directions = design.directions(nodes)
-    if not directions:
+    if not directions or not isinstance(features, np.ndarray):
         return fit_ridge(features, y, omega, loss, relative_mu)
     from hikernel.selection.constrained import fit_constrained  # imported only when needed
 

@@ -242,6 +242,11 @@ class TrainingProblem:
         problem: Objective = rule.objective_type(self.engine, self.graph, self.y, self.loss)
         return problem
 
+    def forget_bounds(self) -> None:
+        """Drop what a search leaves behind for the next one, if it has vectors over many rows."""
+        if self.engine.in_blocks:
+            self.__dict__.pop("objective", None)
+
     def subset(self, rows: NDArray[np.intp]) -> TrainingProblem:
         """Return the problem on some of the rows, given by position among the rows used.
 
@@ -347,13 +352,8 @@ def term_variances(
     engine: Engine, nodes: Sequence[Vertex], blocks: Sequence[FloatArray]
 ) -> FloatArray:
     """Return the variance of each term over the rows, shape (len(nodes),)."""
-    omega = engine.row_weights
-    out = []
-    with one_blas_thread():
-        for node, block in zip(nodes, blocks, strict=True):
-            values = engine.apply([node], block)
-            out.append(float(np.sum(omega @ (values - omega @ values) ** 2)))
-    return np.array(out)
+    with one_blas_thread(not engine.in_blocks):
+        return engine.variances(nodes, blocks)
 
 
 def target_units(y: FloatArray, weights: FloatArray, loss: Loss) -> tuple[float, float]:
