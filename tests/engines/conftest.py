@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 from engines.cases import make_engine
 
-from hikernel.engines import ENGINES, limited_tails, numpy_engine, tails
+from hikernel.engines import ENGINES, limited_tails, numpy_engine, tails, torch_device
 
 
 @pytest.fixture(params=list(ENGINES.values()), ids=list(ENGINES))
@@ -27,6 +27,7 @@ def chunked(request, monkeypatch):
     """Results must not depend on how rows are cut."""
     if request.param == "many chunks":
         monkeypatch.setattr(numpy_engine, "_CHUNK_NUMBERS", 1)
+        monkeypatch.setattr(torch_device, "_CPU_NUMBERS", 1)
         for part in (tails, limited_tails):
             monkeypatch.setattr(part, "TILE_NUMBERS", 1)
     return request.param

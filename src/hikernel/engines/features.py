@@ -25,6 +25,7 @@ __all__ = [
     "by_output",
     "centred_gram",
     "cut_blocks",
+    "level_spans",
     "normalised",
     "rounding_margin",
 ]
@@ -76,6 +77,26 @@ def cut_blocks(widths: Sequence[int], most: int) -> Iterator[slice]:
         total += width
     if widths:
         yield slice(start, len(widths))
+
+
+def level_spans(
+    widths: Sequence[tuple[int, ...]], constant_levels: Sequence[bool]
+) -> tuple[dict[tuple[int, int], slice], int]:
+    """Return the columns of every stored (variable, level), and their number in all.
+
+    A level 0 that is identically one is not stored.
+
+    >>> level_spans([(1, 2), (1, 1)], [True, False])
+    ({(0, 1): slice(0, 2, None), (1, 0): slice(2, 3, None), (1, 1): slice(3, 4, None)}, 4)
+    """
+    spans: dict[tuple[int, int], slice] = {}
+    start = 0
+    for m, (variable_widths, constant) in enumerate(zip(widths, constant_levels, strict=True)):
+        for j, width in enumerate(variable_widths):
+            if j > 0 or not constant:
+                spans[m, j] = slice(start, start + width)
+                start += width
+    return spans, start
 
 
 class Blocks:

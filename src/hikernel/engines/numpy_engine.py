@@ -19,6 +19,7 @@ from hikernel.engines.features import (
     WeightedRows,
     by_output,
     cut_blocks,
+    level_spans,
     normalised,
     rounding_margin,
 )
@@ -63,20 +64,13 @@ class NumpyEngine(WeightedRows):
         n_rows = len(row_weights)
         super().__init__(row_weights)
         self._widths = [tuple(w) for w in widths]
-        constant = list(constant_levels)
-        self._spans: dict[tuple[int, int], slice] = {}
-        start = 0
-        for m, variable_widths in enumerate(self._widths):
-            for j, width in enumerate(variable_widths):
-                if j > 0 or not constant[m]:
-                    self._spans[m, j] = slice(start, start + width)
-                    start += width
+        self._spans, n_columns = level_spans(self._widths, constant_levels)
         require_memory(
-            n_rows * start,
-            f"Storing {start} one-variable features for {n_rows} rows",
+            n_rows * n_columns,
+            f"Storing {n_columns} one-variable features for {n_rows} rows",
             "Use fewer rows, a lower degree or a basis with fewer columns per level.",
         )
-        self._columns = np.empty((n_rows, start), order="F")
+        self._columns = np.empty((n_rows, n_columns), order="F")
         for m, variable_levels in enumerate(levels):
             for j, block in enumerate(variable_levels):
                 if (m, j) in self._spans:
@@ -210,7 +204,6 @@ class NumpyEngine(WeightedRows):
             single = all(self._widths[m][0] == 1 for m in self._features.everywhere)
             extend = self._bump_extensions if single else self._explicit_extensions
             return extend(prefixes, vector, rounded_up)
-        variables = np.array([m for m, _ in pairs])
         widths = [self.width(prefix) for prefix in prefixes]
         for output in np.atleast_2d(np.ascontiguousarray(vector.T)):
             # Multiply the levels by the vector once, not the features of every prefix.
@@ -225,6 +218,12 @@ class NumpyEngine(WeightedRows):
                     )
                 np.square(products, out=products)
                 out[block] += self._sum_blocks(products, pairs, widths[block])
+        self._mark_present(out, prefixes)
+        return out
+
+    def _mark_present(self, out: FloatArray, prefixes: Sequence[Node]) -> None:
+        """Write NaN where a prefix already contains the variable of a level."""
+        variables = np.array([m for m, _ in self.level_pairs])
         present: dict[int, list[int]] = {}
         for i, prefix in enumerate(prefixes):
             for m, _ in prefix:
@@ -232,7 +231,6 @@ class NumpyEngine(WeightedRows):
         for m, having in present.items():
             taken = np.flatnonzero(variables == m)
             out[np.ix_(np.array(having, dtype=np.intp), taken)] = np.nan
-        return out
 
     def _products(
         self, prefixes: Sequence[Node], n_columns: int, weighted: FloatArray

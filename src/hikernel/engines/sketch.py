@@ -31,7 +31,7 @@ from hikernel.engines.features import by_output
 from hikernel.engines.machine import TILE_NUMBERS, in_threads
 from hikernel.engines.protocol import FloatArray
 
-__all__ = ["KURTOSIS_MARGIN", "run_draws", "sketched_bounds"]
+__all__ = ["KURTOSIS_MARGIN", "draw_signs", "run_draws", "sketched_bounds"]
 
 KURTOSIS_MARGIN = 2.0
 """Factor on the estimated kurtosis, because M draws of a heavy tail tend to underestimate it."""
@@ -113,16 +113,27 @@ def run_draws(
     step = max(256, TILE_NUMBERS // max(1, len(factors)))
     chunks = [slice(s, min(s + step, n_rows)) for s in range(0, n_rows, step)]
 
+    widths = [factor.shape[1] for factor in factors]
+
     def work(number: int) -> FloatArray:
-        rng = np.random.default_rng([seed, number])
-        signs = {k: _signs(rng, factor.shape[1]) for k, factor in enumerate(factors)}
-        n_outputs = outputs.shape[1]
-        # A single output needs no sign: y_t and -y_t have the same square.
-        weight = outputs.ravel() if n_outputs == 1 else outputs @ _signs(rng, n_outputs)
+        signs, of_outputs = draw_signs(seed, number, widths, outputs.shape[1])
+        weight = outputs @ of_outputs
         with np.errstate(all="ignore"):
             return np.asarray(np.sum([draw(rows, signs, weight[rows]) for rows in chunks], axis=0))
 
     return np.array(list(in_threads(work, list(range(n_draws)), n_rows)))
+
+
+def draw_signs(
+    seed: int, number: int, widths: Sequence[int], n_outputs: int
+) -> tuple[dict[int, FloatArray], FloatArray]:
+    """Return the signs of one draw: by position of the factor, and of the outputs.
+
+    A single output has no sign of its own: y_t and -y_t have the same square.
+    """
+    rng = np.random.default_rng([seed, number])
+    signs = {k: _signs(rng, width) for k, width in enumerate(widths)}
+    return signs, np.ones(1) if n_outputs == 1 else _signs(rng, n_outputs)
 
 
 def _signs(rng: np.random.Generator, size: int) -> FloatArray:
