@@ -61,7 +61,7 @@ def is_engine_name(name: object) -> bool:
     >>> is_engine_name("torch:cuda:7"), is_engine_name("nupmy")
     (True, False)
     """
-    return name == "auto" or name in ENGINES or TorchType.is_name(name)
+    return isinstance(name, str) and (name == "auto" or name in ENGINES or TorchType.is_name(name))
 
 
 def engine_for_prediction(name: object) -> GridEngineType:

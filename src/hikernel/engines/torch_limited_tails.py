@@ -126,7 +126,9 @@ class DeviceLimitedTailSummer(LimitedTailSummer):
     def _kernels(self, plan: OrderPlan, n_rows: int, n_padded: int) -> _Kernels:
         """Return the S_{m,j} of the nodes, their rho_m, and the other rho_m."""
         ones = torch.ones((1, n_rows), dtype=torch.float64, device=self._device.name)
-        width = sum(len(block) for levels in self._variables for block in levels[1:])
+        width = 0
+        for levels in self._variables:
+            width += sum(1 if block is None else len(block) for block in levels)
         self._device.require_memory(
             2 * n_padded * (width + len(plan.pairs)),
             f"The factors of {len(self._variables)} variables for {n_rows} rows",

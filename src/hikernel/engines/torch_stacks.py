@@ -57,7 +57,7 @@ def square_side(n_rows: int, n_numbers: int, per_pair: int) -> int:
     """
     most = max(1.0, np.sqrt(n_numbers / per_pair))
     side = min(2 ** int(np.log2(most)), 2 ** int(np.ceil(np.log2(max(1, n_rows)))))
-    return max(16, side)
+    return int(max(16, side))
 
 
 def part_length(n_pairs: int) -> int:

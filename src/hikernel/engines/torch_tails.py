@@ -5,10 +5,10 @@ is one entry of
 
     (W * prod_{left} ratio) @ (prod_{right} ratio)'.
 
-``tails`` takes one factor to the right. Here it may be more: of all sets of five variables, three to
-the left and two to the right need a few thousand rows to be made, where four and one need tens of
-thousands. Lefts are ordered by their last variable, and a block of them is multiplied only with the
-rights that come after it.
+``tails`` takes one factor to the right. Here it may be more: of all sets of five variables, three
+to the left and two to the right need a few thousand rows to be made, where four and one need tens
+of thousands. Lefts are ordered by their last variable, and a block of them is multiplied only with
+the rights that come after it.
 
 Nothing waits for the device between tiles, so no tile can be looked at and computed again. In place
 of that, every S_{m,0} has a delta_m added, so small that it changes a number only where S_{m,0}
@@ -19,6 +19,7 @@ delta_m) at i and at k, so each of the p factors changes a term by at most 10^-1
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -299,7 +300,7 @@ class SplitPlan:
         """Yield ranges of lefts and of rights, and the nodes that they make."""
         order = np.argsort(self.pick_left, kind="stable")
         cuts = np.searchsorted(self.pick_left[order], range(0, len(self.lefts) + size, size))
-        for b, (start, stop) in enumerate(zip(cuts[:-1], cuts[1:], strict=True)):
+        for b, (start, stop) in enumerate(itertools.pairwise(cuts)):
             where = order[start:stop]
             if len(where):
                 met = self.pick_right[where]
