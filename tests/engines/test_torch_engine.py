@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import itertools
+import pickle
 
 import numpy as np
 import pytest
@@ -166,6 +167,13 @@ def test_a_subset_has_the_rows_and_their_weights():
     np.testing.assert_array_equal(a.subset(again).features(nodes), b.subset(again).features(nodes))
 
 
+def test_an_engine_goes_to_another_process():
+    engine = make_engine(CPU, n=30)[0]
+    nodes = [((0, 1), (1, 2)), ((2, 1),)]
+    again = pickle.loads(pickle.dumps(engine))
+    np.testing.assert_array_equal(again.features(nodes), engine.features(nodes))
+
+
 def test_draws_are_those_of_the_numpy_engine(chunked):
     engines = [make_engine(kind, n=300)[0] for kind in (NumpyEngine, CPU)]
     grid = make_engine(NumpyEngine)[3]
@@ -203,7 +211,7 @@ def test_sums_do_not_depend_on_how_nodes_are_split(wide_problem, monkeypatch, el
     longest = [node for node in nodes if len(node) == 5]
     plan = SplitPlan.of(longest, range(8))
     sizes = {len(node) for node in plan.rights}
-    assert sizes == ({1} if element < 1.0 else {2} if element == 256 else sizes - {1})
+    assert sizes <= ({1, 4} if element < 1.0 else {2, 3})
     assert sum(len(where) for _, _, where in plan.blocks(5)) == len(longest)
 
 

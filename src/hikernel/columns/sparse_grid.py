@@ -78,8 +78,8 @@ class SparseGrid(ColumnGrid):
             )
         if TorchType.is_name(grid.engine):
             raise ValueError(
-                f"engine={grid.engine!r} computes with dense columns; sparse ones have an engine of "
-                'their own. Leave engine="auto", or pass X.toarray().'
+                f"engine={grid.engine!r} computes with dense columns, and a sparse X has an engine "
+                'of its own. Leave engine="auto", or pass X.toarray().'
             )
         return cls(**settings | {"max_order": grid.max_order or _MOST_ORDER})
 
