@@ -16,11 +16,11 @@ from hikernel.engines import (
     choose_engine,
     engine_for_prediction,
     torch_device,
-    torch_tails,
+    torch_split,
 )
 from hikernel.engines.torch_device import TorchDevice, TorchType, gpu_pays
+from hikernel.engines.torch_split import SplitPlan
 from hikernel.engines.torch_stacks import FactorStack
-from hikernel.engines.torch_tails import SplitPlan
 from hikernel.errors import MemoryPlanError
 from hikernel.graphs import Grid, geometric_weights
 
@@ -198,8 +198,8 @@ def wide_problem():
 
 @pytest.mark.parametrize("element", [1e-9, 256, 1e9], ids=["few products", "default", "few rows"])
 def test_sums_do_not_depend_on_how_nodes_are_split(wide_problem, monkeypatch, element):
-    monkeypatch.setattr(torch_tails, "_ELEMENT", element)
-    monkeypatch.setattr(torch_tails, "_LEFTS", 5)
+    monkeypatch.setattr(torch_split, "_ELEMENT", element)
+    monkeypatch.setattr(torch_split, "_LEFTS", 5)
     (numpy_engine, engine), grid, alpha = wide_problem
     sets = [s for k in (0, 1, 2, 4, 5) for s in itertools.combinations(range(8), k)]
     nodes = [tuple((m, 1 + m % 2) for m in s) for s in sets]

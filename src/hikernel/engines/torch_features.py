@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from hikernel.engines.features import NodeFeatures
 from hikernel.engines.protocol import FloatArray, Node
 from hikernel.engines.torch_device import TorchDevice
+from hikernel.engines.torch_kernels import triton_kernels
 
 __all__ = ["DeviceFeatures", "gathered", "padded_index", "to_device", "to_host"]
 
@@ -65,6 +66,9 @@ def gathered(table: Tensor, index: Tensor, base: Tensor | None = None) -> Tensor
     base : tensor of shape (P,), optional
         One factor more for all of them.
     """
+    kernels = triton_kernels(table)
+    if kernels is not None:
+        return kernels.gathered_products(table, index, base)
     out = table.index_select(0, index[:, 0])
     for k in range(1, index.shape[1]):
         out *= table.index_select(0, index[:, k])

@@ -19,53 +19,33 @@ delta_m) at i and at k, so each of the p factors changes a term by at most 10^-1
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from hikernel.engines.features import by_output
 from hikernel.engines.machine import check_time
 from hikernel.engines.protocol import FloatArray, Node
-from hikernel.engines.tails import TailPlan, TailSummer
+from hikernel.engines.tails import TailSummer
 from hikernel.engines.torch_device import TorchDevice
-from hikernel.engines.torch_features import gathered, padded_index, to_device, to_host
+from hikernel.engines.torch_features import to_device, to_host
+from hikernel.engines.torch_kernels import triton_kernels
+from hikernel.engines.torch_split import PlacedPlan, SplitPlan
 from hikernel.engines.torch_stacks import (
     FactorStack,
-    contracted,
     device_factor,
     drawn_signs,
-    part_length,
     square_side,
 )
 
-__all__ = ["DeviceTailSummer", "SplitPlan", "draw_steps", "tiles_of", "weighted_pairs"]
+__all__ = ["DeviceTailSummer", "draw_steps", "tiles_of", "weighted_pairs"]
 
 Tensor = Any
-IndexArray = NDArray[np.intp]
-
-_SMALLEST = 40
-"""delta_m is 10^-40 times the largest S_{m,0}(x_i, x_i), unless nodes have seven variables or more:
-a product of so many delta_m must not underflow."""
-
-_RANGE = 240
-"""Decimal powers that the delta_m of one node may take together."""
 
 _SEEN = 1e17
 """Where S_{m,0} is less than this times delta_m, its bound in the margin is that."""
-
-_ELEMENT = 256
-"""Operations of a matrix product in the time in which one number passes through memory."""
-
-_ENTRIES = 2**12
-"""Entries for which the sides of a product must fit into a step, at least."""
-
-_LEFTS = 512
-"""Most rows of the left side of a product."""
 
 
 class DeviceTailSummer(TailSummer):
@@ -98,34 +78,43 @@ class DeviceTailSummer(TailSummer):
         alpha = by_output(dual_coef)
         n, numbers = len(alpha), self._device.step_numbers()
         side = square_side(n, numbers, plan.per_entry(numbers))
-        n_padded = -(-n // side) * side
-        stack = self._stack(plan, n, n_padded)
-        length = plan.part_length(side * side, numbers)
-        sent = to_device(np.pad(alpha.T, ((0, 0), (0, n_padded - n))), self._device)
+        stack = self._stack(plan, n, -(-n // side) * side)
         diagonal = stack.diagonal()
         deltas = plan.deltas(diagonal)
-        total = sent.new_zeros(len(nodes))
         placed = plan.on(self._device, stack.place)
-        tiles = tiles_of(n_padded, side)
-        for tile in tiles:
-            check_time()
-            weight = weighted_pairs(sent, tile)
-            total += placed.sums(stack.pairs(*tile), deltas, weight, length).sum(0)
+        outputs = to_device(alpha.T, self._device)
+        kernels = None if any(nodes) else triton_kernels(outputs)
+        if kernels is None:
+            length = plan.part_length(side * side, numbers)
+            total, additions = _by_tiles(placed, stack, outputs, deltas, side, length)
+        else:
+            total, additions = kernels.pair_product_sum(*self._of_root(outputs))
         # A product of sums of at most ``widest`` numbers each, delta_m and a quotient or two per
-        # factor, and a sum over outputs; then parts of a tile, its parts, and the tiles.
-        one_term = len(plan.pairs) * (stack.widest + 6) + len(sent) - 1
-        gamma = np.finfo(float).eps * (length + side * side // length + len(tiles) + one_term)
+        # factor, and a sum over outputs; then the additions of the terms.
+        one_term = len(plan.pairs) * (stack.widest + 6) + len(outputs) - 1
+        gamma = np.finfo(float).eps * (additions + one_term)
         size = placed.sums(
             torch.cat([_seen(diagonal[: plan.n_zero], deltas), diagonal[plan.n_zero :]]).sqrt_(),
             None,
             to_device(np.hypot.reduce(np.abs(alpha), axis=1), self._device),
             n,
         )[0]
-        found = to_host(torch.stack([total, size]))
+        found = to_host(torch.stack([total.expand_as(size), size]))
         with np.errstate(over="ignore", invalid="ignore"):
             bounds = self._constant * (np.maximum(found[0], 0.0) + gamma * found[1] ** 2)
         bounds[~np.isfinite(bounds)] = np.inf
         return np.asarray(bounds)
+
+    def _of_root(self, outputs: Tensor) -> tuple[list[Tensor], list[float]]:
+        """Return F_f' and c_f with alpha_i alpha_k prod_m S_{m,0} = prod_f (c_f + F_f F_f')."""
+        ones = torch.ones_like(outputs[:1])
+        factors, constants = [outputs], [0.0]
+        for m in self._varying:
+            levels, scales = self._variables[m], self._scales[m][0]
+            start = 0 if levels[0] is not None else 1
+            factors.append(device_factor(levels[start:], scales[start:], ones))
+            constants.append(float(scales[0]) if start else 0.0)
+        return factors, constants
 
     def draws(
         self, nodes: Sequence[Node], dual_coef: FloatArray, n_draws: int, seed: int
@@ -205,6 +194,29 @@ def weighted_pairs(outputs: Tensor, tile: tuple[slice, slice]) -> Tensor:
     return (weight if rows.start == columns.start else weight.mul_(2.0)).view(-1)
 
 
+def _by_tiles(
+    placed: PlacedPlan,
+    stack: FactorStack,
+    outputs: Tensor,
+    deltas: Tensor,
+    side: int,
+    length: int,
+) -> tuple[Tensor, int]:
+    """Return the sums of the nodes over all tiles, and how many additions a term goes through.
+
+    ``outputs``, shape (k, n), holds alpha; ``length`` is the number of pairs in a part of a tile.
+    """
+    n_padded = -(-outputs.shape[1] // side) * side
+    sent = torch.nn.functional.pad(outputs, (0, n_padded - outputs.shape[1]))
+    total = outputs.new_zeros(placed.n_nodes)
+    tiles = tiles_of(n_padded, side)
+    for tile in tiles:
+        check_time()
+        weight = weighted_pairs(sent, tile)
+        total += placed.sums(stack.pairs(*tile), deltas, weight, length).sum(0)
+    return total, length + side * side // length + len(tiles)
+
+
 def _seen(diagonal: Tensor, deltas: Tensor) -> Tensor:
     """Return S_{m,0}(x_i, x_i), or what bounds it in the margin where it is next to nothing."""
     return torch.maximum(diagonal, _SEEN * deltas[:, None])
@@ -214,178 +226,3 @@ def draw_steps(n_rows: int, most: int, n_draws: int) -> tuple[int, int]:
     """Return how many rows and how many draws are computed together, of ``most`` in all."""
     step = min(n_rows, max(256, most // 16))
     return step, max(1, min(n_draws, most // step))
-
-
-@dataclass(frozen=True)
-class _Block:
-    """Some lefts with the rights that they meet: ranges of both, and the nodes among the products.
-
-    ``rows`` and ``columns`` are positions within the ranges; ``where`` are positions of nodes.
-    """
-
-    lefts: slice
-    rights: slice
-    rows: Any
-    columns: Any
-    where: Any
-
-
-@dataclass(frozen=True)
-class SplitPlan:
-    """Nodes as products of a left and a right side.
-
-    Attributes
-    ----------
-    pairs : list of (variable, level)
-        The S_{m,j} that are needed, starting with level 0 of every varying variable.
-    n_zero : int
-        Number of varying variables.
-    lefts, rights : list of Node
-        The two sides, each listed once.
-    pick_left, pick_right : ndarray of shape (n_nodes,)
-        The sides of each node.
-    """
-
-    pairs: list[tuple[int, int]]
-    zero_of: IndexArray
-    n_zero: int
-    lefts: list[Node]
-    rights: list[Node]
-    pick_left: IndexArray
-    pick_right: IndexArray
-
-    @classmethod
-    def of(cls, nodes: Sequence[Node], varying: Sequence[int]) -> SplitPlan:
-        """Return the plan with the cheapest number of variables to the right."""
-        base = TailPlan.of(nodes, varying)
-        longest = max(map(len, nodes))
-        splits = (_split(nodes, size) for size in range(1, max(2, longest)))
-        sides = min(splits, key=lambda found: _cost(*found[:2]))
-        return cls(base.pairs, base.zero_of, base.n_zero, *sides)
-
-    @property
-    def order(self) -> int:
-        """Largest number of variables of a node."""
-        return max(map(len, self.lefts)) + max(map(len, self.rights))
-
-    def block_size(self, numbers: int) -> int:
-        """Return how many lefts are multiplied together, if a step may take so many numbers."""
-        most = max(1, numbers // (_ENTRIES * max(1, len(self.pairs) + len(self.rights))))
-        return min(_LEFTS, len(self.lefts), most)
-
-    def per_entry(self, numbers: int) -> int:
-        """Return how many numbers are kept for every pair of rows, or row of a draw."""
-        ratios = 3 * (len(self.pairs) - self.n_zero) + 2
-        return len(self.pairs) + ratios + 2 * len(self.rights) + 2 * self.block_size(numbers)
-
-    def part_length(self, n_pairs: int, numbers: int) -> int:
-        """Return how many pairs are added up in one part of a tile, with room for the products."""
-        length = part_length(n_pairs)
-        products = self.block_size(numbers) * len(self.rights)
-        while length < n_pairs and n_pairs // length * products > numbers // 4:
-            length *= 2
-        return length
-
-    def deltas(self, diagonal: Tensor) -> Tensor:
-        """Return the delta_m, shape (n_zero,), in the order of the stack."""
-        largest = diagonal[: self.n_zero].amax(1)
-        small = 10.0 ** -min(_SMALLEST, _RANGE // max(1, self.order))
-        return torch.where(largest > 0.0, largest, torch.ones_like(largest)) * small
-
-    def on(self, device: TorchDevice, place: IndexArray) -> _PlacedPlan:
-        """Return the plan for a stack whose kernel k is at ``place[k]``."""
-        return _PlacedPlan(self, device, place)
-
-    def blocks(self, size: int) -> Iterator[tuple[slice, slice, IndexArray]]:
-        """Yield ranges of lefts and of rights, and the nodes that they make."""
-        order = np.argsort(self.pick_left, kind="stable")
-        cuts = np.searchsorted(self.pick_left[order], range(0, len(self.lefts) + size, size))
-        for b, (start, stop) in enumerate(itertools.pairwise(cuts)):
-            where = order[start:stop]
-            if len(where):
-                met = self.pick_right[where]
-                lefts = slice(b * size, min((b + 1) * size, len(self.lefts)))
-                yield lefts, slice(int(met.min()), int(met.max()) + 1), where
-
-
-def _split(
-    nodes: Sequence[Node], size: int
-) -> tuple[list[Node], list[Node], IndexArray, IndexArray]:
-    """Return the sides of the nodes with ``size`` variables to the right, and the node's choices.
-
-    Lefts are in the order of their last variable, rights in that of their first.
-    """
-    halves = [(node[:-size], node[-size:]) for node in nodes]
-    lefts = sorted({left for left, _ in halves}, key=lambda left: left[::-1])
-    rights = sorted({right for _, right in halves})
-    left_at = {left: i for i, left in enumerate(lefts)}
-    right_at = {right: i for i, right in enumerate(rights)}
-    picks = np.array([(left_at[a], right_at[b]) for a, b in halves], dtype=np.intp)
-    return lefts, rights, picks[:, 0], picks[:, 1]
-
-
-def _cost(lefts: Sequence[Node], rights: Sequence[Node]) -> float:
-    """Return the work per pair of rows: numbers that pass through memory, and products."""
-    made = sum(len(left) + 1 for left in lefts) + sum(map(len, rights))
-    return _ELEMENT * made + 2.0 * len(lefts) * len(rights)
-
-
-class _PlacedPlan:
-    """A plan with its tables of positions on a device."""
-
-    def __init__(self, plan: SplitPlan, device: TorchDevice, place: IndexArray) -> None:
-        self._n_zero = plan.n_zero
-        self._n_nodes = len(plan.pick_left)
-        numbers = device.step_numbers()
-        at = {pair: int(place[k]) - plan.n_zero for k, pair in enumerate(plan.pairs)}
-        n_ratios = len(plan.pairs) - plan.n_zero
-        zero_of = np.empty(n_ratios, dtype=np.intp)
-        zero_of[place[plan.n_zero :] - plan.n_zero] = place[plan.zero_of[plan.n_zero :]]
-        self._zero_of = to_device(zero_of, device)
-        # Row ``n_ratios`` of the ratios is one: the factor of a level 0, and of an empty side.
-        sides = [
-            padded_index(
-                [[at[pair] if pair[1] else n_ratios for pair in side] for side in both], n_ratios
-            )
-            for both in (plan.lefts, plan.rights)
-        ]
-        self._lefts, self._rights = (to_device(side, device) for side in sides)
-        self._blocks = [
-            _Block(
-                lefts,
-                rights,
-                to_device(plan.pick_left[where] - lefts.start, device),
-                to_device(plan.pick_right[where] - rights.start, device),
-                to_device(where, device),
-            )
-            for lefts, rights, where in plan.blocks(plan.block_size(numbers))
-        ]
-
-    def sums(self, entries: Tensor, deltas: Tensor | None, weight: Tensor, length: int) -> Tensor:
-        """Return the sums for each part of the entries and each node, shape (P / length, n_nodes).
-
-        Parameters
-        ----------
-        entries : tensor of shape (n_pairs, P)
-            The S_{m,j}, in the order of the stack; they are overwritten.
-        deltas : tensor of shape (n_zero,), optional
-            What is added to the S_{m,0}.
-        weight : tensor of shape (P,)
-            Weights of the entries.
-        length : int
-            Entries in a part.
-        """
-        zeros, others = entries[: self._n_zero], entries[self._n_zero :]
-        if deltas is not None:
-            zeros += deltas[:, None]
-        base = zeros.prod(0).mul_(weight)
-        ratios = torch.cat([others, torch.ones_like(base)[None]])
-        if len(others):
-            ratios[:-1] /= zeros.index_select(0, self._zero_of)
-        right = gathered(ratios, self._rights)
-        out = base.new_zeros((len(base) // length, self._n_nodes))
-        for block in self._blocks:
-            left = gathered(ratios, self._lefts[block.lefts], base)
-            products = contracted(left, right[block.rights], length)
-            out[:, block.where] = products[:, block.rows, block.columns]
-        return out
