@@ -18,8 +18,6 @@ __all__ = [
     "Node",
     "NumpyEngine",
     "choose_engine",
-    "engine_for_prediction",
-    "is_engine_name",
 ]
 
 ENGINES: dict[str, GridEngineType] = {"numpy": NumpyEngine, "torch": TorchType()}
