@@ -29,11 +29,11 @@ def test_every_task_but_the_fits_runs_with_few_rows(gpu):
 
 def test_the_line_compares_with_the_least_time(gpu):
     assert gpu.Result("a task", 2.0, 3e12).line(6e12).split()[-4:] == ["2.00", "3", "0.5", "25.0%"]
-    assert (
-        gpu.Result("a fit", 2.0, None, "two alphas")
-        .line(6e12)
-        .endswith("2.00" + " " * 31 + "two alphas")
-    )
+    assert gpu.Result("a fit", 2.0, None, "two alphas").line(6e12).split()[-3:] == [
+        "2.00",
+        "two",
+        "alphas",
+    ]
 
 
 def test_levels_are_listed_by_size_up_to_a_number(gpu):
