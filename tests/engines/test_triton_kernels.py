@@ -73,12 +73,36 @@ def gathered(table, index, base=None):
     return product if base is None else product * base
 
 
+class PlainRatios:
+    """The ratios of one more S_{m,j}, of the second of two variables."""
+
+    def __init__(self, parts, zero_of, n_zero, place, deltas, n_padded):
+        assert (list(zero_of), n_zero, list(place), n_padded) == ([0, 1, 1], 2, [1, 0, 2], 300)
+        self.parts, self.deltas = parts, deltas
+
+    def __call__(self, tile, weight):
+        rows, columns = tile
+        kernels = [f[:, rows].T @ f[:, columns] + c for f, c in self.parts]
+        a, b, other = (kernel.reshape(-1) for kernel in kernels)
+        a, b = a + self.deltas[1], b + self.deltas[0]
+        return weight * a * b, torch.stack([other / b, torch.ones_like(b)])
+
+
+class UnplacedRatios(PlainRatios):
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.deltas = self.deltas.flip(0)
+
+
 def test_wrong_kernels_are_seen():
-    right = SimpleNamespace(gathered_products=gathered, pair_product_sum=plain)
+    right = SimpleNamespace(
+        gathered_products=gathered, pair_product_sum=plain, PairRatios=PlainRatios
+    )
     assert torch_kernels.kernels_agree(right, "cpu")
     for name, wrong in (
         ("gathered_products", lambda table, index, base=None: gathered(table, index)),
         ("gathered_products", lambda table, index, base=None: gathered(table, index, base) * 1.1),
+        ("PairRatios", UnplacedRatios),
         ("pair_product_sum", lambda factors, constants: plain(factors, [0.0] * 3)),
     ):
         module = SimpleNamespace(**vars(right) | {name: wrong})

@@ -62,5 +62,16 @@ def kernels_agree(kernels: Any, device: str) -> bool:
     product = torch.ones((300, 300), dtype=torch.float64, device=device)
     for factor, constant in zip(factors, constants, strict=True):
         product *= factor.T @ factor + constant
+    parts = [(factors[1], 1.0), (factors[2], 0.5), (factors[0], 0.25)]  # the last is of variable 1
+    deltas, weight = drawn(2).abs(), drawn(32 * 32)
+    make = kernels.PairRatios(parts, [0, 1, 1], 2, [1, 0, 2], deltas, 300)
+    found_base, found_ratios = make((slice(32, 64), slice(96, 128)), weight)
+    zeros = [
+        (factor[:, 32:64].T @ factor[:, 96:128] + constant).view(-1) for factor, constant in parts
+    ]
+    first, second = zeros[0] + deltas[1], zeros[1] + deltas[0]
+    agree &= torch.allclose(found_base, weight * first * second, rtol=1e-12, atol=1e-13)
+    expected = torch.stack([zeros[2] / second, torch.ones_like(second)])
+    agree &= torch.allclose(found_ratios, expected, rtol=1e-9)
     total, _ = kernels.pair_product_sum(factors, constants)
     return bool(agree) and bool((total - product.sum()).abs() <= 1e-13 * product.abs().sum())

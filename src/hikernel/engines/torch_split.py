@@ -40,6 +40,10 @@ _ELEMENT = 256
 _ENTRIES = 2**12
 """Entries for which the sides of a product must fit into a step, at least."""
 
+_FEW_PRODUCTS, _LONG_PART = 2**12, 2**11
+"""With more products than this of two sides, parts of a sum have at least so many pairs: else
+writing the products of all parts would take longer than computing them."""
+
 _LEFTS = 512
 """Most rows of the left side of a product."""
 
@@ -110,6 +114,8 @@ class SplitPlan:
         """Return how many pairs are added up in one part of a tile, with room for the products."""
         length = part_length(n_pairs)
         products = self.block_size(numbers) * len(self.rights)
+        if products > _FEW_PRODUCTS:
+            length = max(length, min(n_pairs, _LONG_PART))
         while length < n_pairs and n_pairs // length * products > numbers // 4:
             length *= 2
         return length
@@ -166,7 +172,7 @@ class PlacedPlan:
         self.n_nodes = len(plan.pick_left)
         numbers = device.step_numbers()
         at = {pair: int(place[k]) - plan.n_zero for k, pair in enumerate(plan.pairs)}
-        n_ratios = len(plan.pairs) - plan.n_zero
+        self._n_ratios = n_ratios = len(plan.pairs) - plan.n_zero
         zero_of = np.empty(n_ratios, dtype=np.intp)
         zero_of[place[plan.n_zero :] - plan.n_zero] = place[plan.zero_of[plan.n_zero :]]
         self._zero_of = to_device(zero_of, device)
@@ -178,6 +184,10 @@ class PlacedPlan:
             for both in (plan.lefts, plan.rights)
         ]
         self._lefts, self._rights = (to_device(side, device) for side in sides)
+        # Rights of one factor may be rows that lie beside each other; then nothing is gathered.
+        first, n_rights = int(sides[1][0, 0]), len(plan.rights)
+        row_by_row = np.array_equal(sides[1], np.arange(first, first + n_rights)[:, None])
+        self._beside = slice(first, first + n_rights) if row_by_row else None
         self._blocks = [
             _Block(
                 lefts,
@@ -189,28 +199,43 @@ class PlacedPlan:
             for lefts, rights, where in plan.blocks(plan.block_size(numbers))
         ]
 
-    def sums(self, entries: Tensor, deltas: Tensor | None, weight: Tensor, length: int) -> Tensor:
-        """Return the sums for each part of the entries and each node, shape (P / length, n_nodes).
+    def ratios(
+        self, entries: Tensor, deltas: Tensor | None, weight: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Return weight_p prod_m S_{m,0} of all entries p, and the S_{m,j} / S_{m,0}.
 
         Parameters
         ----------
-        entries : tensor of shape (n_pairs, P)
-            The S_{m,j}, in the order of the stack; they are overwritten.
+        entries : tensor of shape (n_pairs, P) or (n_pairs + 1, P)
+            The S_{m,j}, in the order of the stack, and possibly a row to spare. They are
+            overwritten.
         deltas : tensor of shape (n_zero,), optional
             What is added to the S_{m,0}.
         weight : tensor of shape (P,)
             Weights of the entries.
-        length : int
-            Entries in a part.
+
+        Returns
+        -------
+        base : tensor of shape (P,)
+        ratios : tensor of shape (n_pairs - n_zero + 1, P)
+            The last row is one.
         """
-        zeros, others = entries[: self._n_zero], entries[self._n_zero :]
+        if len(entries) == self._n_zero + self._n_ratios:
+            entries = torch.cat([entries, entries[:1]])
+        zeros, ratios = entries[: self._n_zero], entries[self._n_zero :]
+        ratios[-1] = 1.0
         if deltas is not None:
             zeros += deltas[:, None]
-        base = zeros.prod(0).mul_(weight)
-        ratios = torch.cat([others, torch.ones_like(base)[None]])
-        if len(others):
+        if self._n_ratios:
             ratios[:-1] /= zeros.index_select(0, self._zero_of)
-        right = gathered(ratios, self._rights)
+        return zeros.prod(0).mul_(weight), ratios
+
+    def sums(self, base: Tensor, ratios: Tensor, length: int) -> Tensor:
+        """Return the sums of each part of the entries for each node, shape (P / length, n_nodes).
+
+        ``base`` and ``ratios`` are those of ``ratios``; a part has ``length`` entries.
+        """
+        right = gathered(ratios, self._rights) if self._beside is None else ratios[self._beside]
         out = base.new_zeros((len(base) // length, self.n_nodes))
         for block in self._blocks:
             left = gathered(ratios, self._lefts[block.lefts], base)

@@ -107,6 +107,8 @@ class FactorStack:
         Position of each kernel in the stack.
     widths : list of int
         r of each kernel.
+    n_padded : int
+        Number of rows with the rows of zeros.
     """
 
     def __init__(
@@ -122,6 +124,7 @@ class FactorStack:
         self._members = ordered
         self._groups = [_padded([factors[k] for k in group], n_padded) for group in ordered]
         self._n_rows = factors[0].shape[1]
+        self.n_padded = self._n_rows if n_padded is None else n_padded
         self.widths = [len(factor) for factor in factors]
 
     @property
@@ -132,16 +135,19 @@ class FactorStack:
     def __len__(self) -> int:
         return len(self.place)
 
-    def pairs(self, rows: slice, columns: slice) -> Tensor:
-        """Return S(x_i, x_k) for a tile of pairs, shape (n_kernels, pairs)."""
+    def pairs(self, rows: slice, columns: slice, spare: int = 0) -> Tensor:
+        """Return S(x_i, x_k) for a tile of pairs, shape (n_kernels + spare, pairs).
+
+        Rows that are ``spare`` come last and are left as they are.
+        """
         n_pairs = (rows.stop - rows.start, columns.stop - columns.start)
-        out = self._groups[0].new_empty((len(self), *n_pairs))
+        out = self._groups[0].new_empty((len(self) + spare, *n_pairs))
         start = 0
         for group in self._groups:
             left, right = group[:, :, rows].transpose(1, 2), group[:, :, columns]
             torch.bmm(left, right, out=out[start : start + len(group)])
             start += len(group)
-        return out.view(len(self), -1)
+        return out.view(len(out), -1)
 
     def diagonal(self) -> Tensor:
         """Return S(x_i, x_i), shape (n_kernels, n)."""

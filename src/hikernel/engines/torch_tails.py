@@ -19,7 +19,7 @@ delta_m) at i and at k, so each of the p factors changes a term by at most 10^-1
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,9 @@ from hikernel.engines.torch_stacks import (
 __all__ = ["DeviceTailSummer", "draw_steps", "tiles_of", "weighted_pairs"]
 
 Tensor = Any
+Tile = tuple[slice, slice]
+TileRatios = Callable[[Tile, Tensor], tuple[Tensor, Tensor]]
+"""From a tile and alpha_i alpha_k of its pairs to the base and the ratios."""
 
 _SEEN = 1e17
 """Where S_{m,0} is less than this times delta_m, its bound in the margin is that."""
@@ -83,22 +86,20 @@ class DeviceTailSummer(TailSummer):
         deltas = plan.deltas(diagonal)
         placed = plan.on(self._device, stack.place)
         outputs = to_device(alpha.T, self._device)
-        kernels = None if any(nodes) else triton_kernels(outputs)
-        if kernels is None:
-            length = plan.part_length(side * side, numbers)
-            total, additions = _by_tiles(placed, stack, outputs, deltas, side, length)
-        else:
+        kernels = triton_kernels(outputs)
+        if kernels is not None and not any(nodes):
             total, additions = kernels.pair_product_sum(*self._of_root(outputs))
+        else:
+            length = plan.part_length(side * side, numbers)
+            ratios = self._tile_ratios(kernels, plan, stack, placed, deltas, outputs)
+            total, additions = _by_tiles(placed, ratios, outputs, side, length)
         # A product of sums of at most ``widest`` numbers each, delta_m and a quotient or two per
         # factor, and a sum over outputs; then the additions of the terms.
         one_term = len(plan.pairs) * (stack.widest + 6) + len(outputs) - 1
         gamma = np.finfo(float).eps * (additions + one_term)
-        size = placed.sums(
-            torch.cat([_seen(diagonal[: plan.n_zero], deltas), diagonal[plan.n_zero :]]).sqrt_(),
-            None,
-            to_device(np.hypot.reduce(np.abs(alpha), axis=1), self._device),
-            n,
-        )[0]
+        diagonal[: plan.n_zero] = torch.maximum(diagonal[: plan.n_zero], _SEEN * deltas[:, None])
+        norms = to_device(np.hypot.reduce(np.abs(alpha), axis=1), self._device)
+        size = placed.sums(*placed.ratios(diagonal.sqrt_(), None, norms), n)[0]
         found = to_host(torch.stack([total.expand_as(size), size]))
         with np.errstate(over="ignore", invalid="ignore"):
             bounds = self._constant * (np.maximum(found[0], 0.0) + gamma * found[1] ** 2)
@@ -107,14 +108,34 @@ class DeviceTailSummer(TailSummer):
 
     def _of_root(self, outputs: Tensor) -> tuple[list[Tensor], list[float]]:
         """Return F_f' and c_f with alpha_i alpha_k prod_m S_{m,0} = prod_f (c_f + F_f F_f')."""
-        ones = torch.ones_like(outputs[:1])
-        factors, constants = [outputs], [0.0]
-        for m in self._varying:
-            levels, scales = self._variables[m], self._scales[m][0]
-            start = 0 if levels[0] is not None else 1
-            factors.append(device_factor(levels[start:], scales[start:], ones))
-            constants.append(float(scales[0]) if start else 0.0)
-        return factors, constants
+        parts = [self._with_constant((m, 0), outputs) for m in self._varying]
+        return [outputs, *(factor for factor, _ in parts)], [0.0, *(c for _, c in parts)]
+
+    def _with_constant(self, pair: tuple[int, int], like: Tensor) -> tuple[Tensor, float]:
+        """Return F' and c with S_{m,j} = c + F F', where c is the part of a constant level 0."""
+        m, j = pair
+        levels, scales = self._variables[m], self._scales[m][j]
+        start = 0 if levels[0] is not None else 1
+        factor = device_factor(levels[start:], scales[start:], torch.ones_like(like[:1]))
+        return factor, float(scales[0]) if start else 0.0
+
+    def _tile_ratios(
+        self,
+        kernels: Any,
+        plan: SplitPlan,
+        stack: FactorStack,
+        placed: PlacedPlan,
+        deltas: Tensor,
+        outputs: Tensor,
+    ) -> TileRatios:
+        """Return what makes the base and the ratios of a tile, from its weights."""
+        if kernels is None:
+            return lambda tile, weight: placed.ratios(stack.pairs(*tile, spare=1), deltas, weight)
+        parts = [self._with_constant(pair, outputs) for pair in plan.pairs]
+        ratios: TileRatios = kernels.PairRatios(
+            parts, plan.zero_of, plan.n_zero, stack.place, deltas, stack.n_padded
+        )
+        return ratios
 
     def draws(
         self, nodes: Sequence[Node], dual_coef: FloatArray, n_draws: int, seed: int
@@ -139,7 +160,8 @@ class DeviceTailSummer(TailSummer):
                 rows = slice(start, min(start + step, n))
                 entries = stack.products(signs, rows).view(len(stack), -1)
                 weight = weights[:, rows].reshape(-1)
-                total += placed.sums(entries, deltas, weight, rows.stop - rows.start)
+                ratios = placed.ratios(entries, deltas, weight)
+                total += placed.sums(*ratios, rows.stop - rows.start)
             out.append(to_host(total))
         return np.asarray(np.sqrt(self._constant) * np.concatenate(out))
 
@@ -153,7 +175,8 @@ class DeviceTailSummer(TailSummer):
         entries = stack.diagonal()
         squares = to_device(np.sum(by_output(dual_coef) ** 2, axis=1), self._device)
         placed = plan.on(self._device, stack.place)
-        found = placed.sums(entries, plan.deltas(entries), squares, n)[0]
+        ratios = placed.ratios(entries, plan.deltas(entries), squares)
+        found = placed.sums(*ratios, n)[0]
         return np.asarray(self._constant * to_host(found))
 
     def _stack(self, plan: SplitPlan, n_rows: int, n_padded: int) -> FactorStack:
@@ -178,13 +201,13 @@ class DeviceTailSummer(TailSummer):
         return FactorStack(factors, plan.n_zero, n_padded)
 
 
-def tiles_of(n_padded: int, side: int) -> list[tuple[slice, slice]]:
+def tiles_of(n_padded: int, side: int) -> list[Tile]:
     """Return the tiles that cover the pairs i <= k; all have the same shape."""
     cuts = [slice(start, start + side) for start in range(0, n_padded, side)]
     return [(rows, columns) for k, columns in enumerate(cuts) for rows in cuts[: k + 1]]
 
 
-def weighted_pairs(outputs: Tensor, tile: tuple[slice, slice]) -> Tensor:
+def weighted_pairs(outputs: Tensor, tile: Tile) -> Tensor:
     """Return alpha_i alpha_k of a tile, shape (pairs,), from outputs of shape (k, n).
 
     They are doubled off the diagonal, because the tile also represents its mirror image.
@@ -195,12 +218,7 @@ def weighted_pairs(outputs: Tensor, tile: tuple[slice, slice]) -> Tensor:
 
 
 def _by_tiles(
-    placed: PlacedPlan,
-    stack: FactorStack,
-    outputs: Tensor,
-    deltas: Tensor,
-    side: int,
-    length: int,
+    placed: PlacedPlan, ratios: TileRatios, outputs: Tensor, side: int, length: int
 ) -> tuple[Tensor, int]:
     """Return the sums of the nodes over all tiles, and how many additions a term goes through.
 
@@ -212,14 +230,8 @@ def _by_tiles(
     tiles = tiles_of(n_padded, side)
     for tile in tiles:
         check_time()
-        weight = weighted_pairs(sent, tile)
-        total += placed.sums(stack.pairs(*tile), deltas, weight, length).sum(0)
+        total += placed.sums(*ratios(tile, weighted_pairs(sent, tile)), length).sum(0)
     return total, length + side * side // length + len(tiles)
-
-
-def _seen(diagonal: Tensor, deltas: Tensor) -> Tensor:
-    """Return S_{m,0}(x_i, x_i), or what bounds it in the margin where it is next to nothing."""
-    return torch.maximum(diagonal, _SEEN * deltas[:, None])
 
 
 def draw_steps(n_rows: int, most: int, n_draws: int) -> tuple[int, int]:
