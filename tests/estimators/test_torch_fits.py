@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from hikernel import HKLClassifier, HKLRegressor, HKLRegressorCV, hkl_path, load
+from hikernel import HKLClassifier, HKLRegressor, HKLRegressorCV, engines, hkl_path, load
 from hikernel.engines import torch_device
+from hikernel.engines.torch_device import TorchType
 
 RNG = np.random.default_rng(0)
 N = 160
@@ -77,6 +78,23 @@ def test_a_path_is_that_of_the_numpy_engine():
     for a, b in zip(ours.points, theirs.points, strict=True):
         assert a.model.nodes == b.model.nodes
         np.testing.assert_allclose(b.model.coef, a.model.coef, rtol=1e-7, atol=1e-9)
+
+
+def test_auto_asks_for_a_gpu_where_many_rows_are_fitted(monkeypatch):
+    asked = []
+    monkeypatch.setattr(engines, "LEAST_NUMBERS", 1000)
+    monkeypatch.setattr(engines, "gpu_pays", lambda numbers: asked.append(numbers) or True)
+    monkeypatch.setitem(engines.ENGINES, "torch", TorchType(CPU))
+    made = []
+    device = TorchType.device
+    monkeypatch.setattr(TorchType, "device", lambda self: made.append(self) or device(self))
+    rows = X[["a", "b"]].to_numpy()
+    model = HKLRegressor(0.02, degree=4).fit(rows, Y)
+    assert set(asked) == {N * 8}  # levels that are constant are not stored
+    assert made == [TorchType(CPU)]
+    model.predict(rows)
+    HKLRegressor(0.02, degree=2).fit(rows, Y)  # fewer numbers
+    assert len(made) == len(asked) == 1
 
 
 def test_a_model_of_torch_loads_where_torch_is_missing(tmp_path, monkeypatch):

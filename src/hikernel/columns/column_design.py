@@ -154,7 +154,8 @@ class ColumnDesign(Design):
                     yield basis.transform(np.ascontiguousarray(rows[:, m]))[:1]
 
         if variables is None:
-            make = choose_engine(self.engine_name, len(rows) * sum(map(sum, widths)))
+            stored = sum(sum(w[1:] if c else w) for w, c in zip(widths, constant, strict=True))
+            make = choose_engine(self.engine_name, len(rows) * stored)
         else:
             make = engine_for_prediction(self.engine_name)
         return make(widths, levels(), weights, constant)

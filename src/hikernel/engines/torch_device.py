@@ -9,7 +9,7 @@ import importlib.util
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache, wraps
 from pathlib import Path
@@ -98,14 +98,20 @@ class TorchDevice:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """Follow the user's limit on threads, and say so in a sentence if the memory is taken."""
+        """Make the device the current one, within the user's limit on threads.
+
+        If its memory is taken meanwhile, that is said in a sentence.
+        """
         import torch
 
         before = torch.get_num_threads()
+        # Without a number the device is the current one; Triton computes on none but that.
+        numbered = ":" in self.name
         try:
             if self.is_cpu:
                 torch.set_num_threads(min(before, n_threads()))
-            yield
+            with torch.cuda.device(self.name) if numbered else nullcontext():
+                yield
         except torch.OutOfMemoryError as error:
             raise MemoryPlanError(
                 f"The memory of the device {self.name} is taken, by this or another program. Free "

@@ -17,9 +17,8 @@ import torch
 from numpy.typing import NDArray
 
 from hikernel.engines.protocol import Node
-from hikernel.engines.tails import TailPlan
 from hikernel.engines.torch_device import TorchDevice
-from hikernel.engines.torch_features import gathered, padded_index, to_device
+from hikernel.engines.torch_features import gathered, to_device
 from hikernel.engines.torch_stacks import contracted, part_length
 
 __all__ = ["PlacedPlan", "SplitPlan"]
@@ -69,11 +68,15 @@ class SplitPlan:
     Attributes
     ----------
     pairs : list of (variable, level)
-        The S_{m,j} that are needed, starting with level 0 of every varying variable.
+        The S_{m,j} that are needed, starting with level 0 of every varying variable; then in the
+        order in which nodes name them.
+    zero_of : ndarray of shape (n_pairs,)
+        For each S_{m,j}, the position of S_{m,0} of the same variable.
     n_zero : int
         Number of varying variables.
-    lefts, rights : list of Node
-        The two sides, each listed once.
+    lefts, rights : ndarrays of shape (n_lefts, a) and (n_rights, b)
+        The two sides, each listed once: positions in ``pairs``, and -1 where there is no further
+        factor. Lefts are in the order of their last variable, rights in that of their first.
     pick_left, pick_right : ndarray of shape (n_nodes,)
         The sides of each node.
     """
@@ -81,24 +84,49 @@ class SplitPlan:
     pairs: list[tuple[int, int]]
     zero_of: IndexArray
     n_zero: int
-    lefts: list[Node]
-    rights: list[Node]
+    lefts: IndexArray
+    rights: IndexArray
     pick_left: IndexArray
     pick_right: IndexArray
 
     @classmethod
     def of(cls, nodes: Sequence[Node], varying: Sequence[int]) -> SplitPlan:
         """Return the plan with the cheapest number of variables to the right."""
-        base = TailPlan.of(nodes, varying)
-        longest = max(map(len, nodes))
-        splits = (_split(nodes, size) for size in range(1, max(2, longest)))
-        sides = min(splits, key=lambda found: _cost(*found[:2]))
-        return cls(base.pairs, base.zero_of, base.n_zero, *sides)
+        pairs, table = _tabulated(nodes, varying)
+        longest = table.shape[1]
+        # Ranks by variable and level, from 1 on; 0 where there is no factor.
+        ranks = np.zeros(len(pairs) + 1, dtype=np.intp)
+        ranks[sorted(range(len(pairs)), key=pairs.__getitem__)] = np.arange(1, len(pairs) + 1)
+        columns = list(ranks[table].T)
+        from_left = _told_apart(columns)  # the first 0, 1, ... columns
+        from_right = _told_apart(columns[::-1])  # the last 0, 1, ... columns
+
+        def cost(size: int) -> float:
+            n_lefts = len(from_left[longest - size][0])
+            n_rights = len(from_right[size][0])
+            return _cost(n_lefts, longest - size, n_rights, size)
+
+        size = min(range(1, max(2, longest)), key=cost)
+        (some_left, pick_left), (some_right, pick_right) = (
+            from_left[longest - size],
+            from_right[size],
+        )
+        lefts = table[some_left, : longest - size]
+        position = {m: i for i, m in enumerate(varying)}
+        return cls(
+            pairs,
+            np.array([position[m] for m, _ in pairs], dtype=np.intp),
+            len(varying),
+            lefts if lefts.shape[1] else np.full((len(lefts), 1), -1, dtype=np.intp),
+            table[some_right, longest - size :],
+            pick_left,
+            pick_right,
+        )
 
     @property
     def order(self) -> int:
-        """Largest number of variables of a node."""
-        return max(map(len, self.lefts)) + max(map(len, self.rights))
+        """Largest number of variables of a node, or one more."""
+        return int(self.lefts.shape[1] + self.rights.shape[1])
 
     def block_size(self, numbers: int) -> int:
         """Return how many lefts are multiplied together, if a step may take so many numbers."""
@@ -142,26 +170,56 @@ class SplitPlan:
                 yield lefts, slice(int(met.min()), int(met.max()) + 1), where
 
 
-def _split(
-    nodes: Sequence[Node], size: int
-) -> tuple[list[Node], list[Node], IndexArray, IndexArray]:
-    """Return the sides of the nodes with ``size`` variables to the right, and the node's choices.
+def _tabulated(
+    nodes: Sequence[Node], varying: Sequence[int]
+) -> tuple[list[tuple[int, int]], IndexArray]:
+    """Return all (variable, level), and which of them every node has, shape (n_nodes, longest).
 
-    Lefts are in the order of their last variable, rights in that of their first.
+    Rows are filled up with -1 from the left, to one column at least. There may be 10^5 nodes, so
+    that only arrays are worked with.
     """
-    halves = [(node[:-size], node[-size:]) for node in nodes]
-    lefts = sorted({left for left, _ in halves}, key=lambda left: left[::-1])
-    rights = sorted({right for _, right in halves})
-    left_at = {left: i for i, left in enumerate(lefts)}
-    right_at = {right: i for i, right in enumerate(rights)}
-    picks = np.array([(left_at[a], right_at[b]) for a, b in halves], dtype=np.intp)
-    return lefts, rights, picks[:, 0], picks[:, 1]
+    lengths = np.fromiter(map(len, nodes), dtype=np.intp, count=len(nodes))
+    numbers = itertools.chain.from_iterable(itertools.chain.from_iterable(nodes))
+    flat = np.fromiter(numbers, dtype=np.intp, count=2 * int(lengths.sum())).reshape(-1, 2)
+    zeros = np.array([(m, 0) for m in varying], dtype=np.intp).reshape(-1, 2)
+    every = np.concatenate([zeros, flat])
+    n_levels = int(every[:, 1].max(initial=0)) + 1
+    codes, first, which = np.unique(
+        every[:, 0] * n_levels + every[:, 1], return_index=True, return_inverse=True
+    )
+    appearance = np.argsort(first)
+    place = np.empty(len(codes), dtype=np.intp)
+    place[appearance] = np.arange(len(codes))
+    pairs = [(int(code) // n_levels, int(code) % n_levels) for code in codes[appearance]]
+    longest = max(1, int(lengths.max()))
+    table = np.full((len(nodes), longest), -1, dtype=np.intp)
+    table[np.arange(longest) >= longest - lengths[:, None]] = place[which.ravel()[len(zeros) :]]
+    return pairs, table
 
 
-def _cost(lefts: Sequence[Node], rights: Sequence[Node]) -> float:
-    """Return the work per pair of rows: numbers that pass through memory, and products."""
-    made = sum(len(left) + 1 for left in lefts) + sum(map(len, rights))
-    return _ELEMENT * made + 2.0 * len(lefts) * len(rights)
+def _told_apart(columns: Sequence[IndexArray]) -> list[tuple[IndexArray, IndexArray]]:
+    """Tell rows of the first 0, 1, ... columns apart: a row of each kind, and the kind of each row.
+
+    Kinds are in the order of the last of these columns, then of the one before it, and so on.
+    """
+    n_rows = len(columns[0])
+    kinds = np.zeros(n_rows, dtype=np.intp)
+    out = [(np.zeros(1, dtype=np.intp), kinds)]
+    for column in columns:
+        n_kinds = len(out[-1][0])
+        _, some, kinds = np.unique(column * n_kinds + kinds, return_index=True, return_inverse=True)
+        kinds = kinds.ravel()
+        out.append((some, kinds))
+    return out
+
+
+def _cost(n_lefts: int, left: int, n_rights: int, right: int) -> float:
+    """Return the work per pair of rows: numbers that pass through memory, and products.
+
+    Rights are kept all at a time, and lefts in blocks, so that rights had better be the fewer.
+    """
+    made = n_lefts * (left + 1) + 2 * n_rights * right
+    return _ELEMENT * made + 2.0 * n_lefts * n_rights
 
 
 class PlacedPlan:
@@ -171,18 +229,14 @@ class PlacedPlan:
         self._n_zero = plan.n_zero
         self.n_nodes = len(plan.pick_left)
         numbers = device.step_numbers()
-        at = {pair: int(place[k]) - plan.n_zero for k, pair in enumerate(plan.pairs)}
         self._n_ratios = n_ratios = len(plan.pairs) - plan.n_zero
         zero_of = np.empty(n_ratios, dtype=np.intp)
         zero_of[place[plan.n_zero :] - plan.n_zero] = place[plan.zero_of[plan.n_zero :]]
         self._zero_of = to_device(zero_of, device)
         # Row ``n_ratios`` of the ratios is one: the factor of a level 0, and of an empty side.
-        sides = [
-            padded_index(
-                [[at[pair] if pair[1] else n_ratios for pair in side] for side in both], n_ratios
-            )
-            for both in (plan.lefts, plan.rights)
-        ]
+        at = np.full(len(plan.pairs) + 1, n_ratios, dtype=np.intp)
+        at[plan.n_zero : -1] = place[plan.n_zero :] - plan.n_zero
+        sides = [at[plan.lefts], at[plan.rights]]
         self._lefts, self._rights = (to_device(side, device) for side in sides)
         # Rights of one factor may be rows that lie beside each other; then nothing is gathered.
         first, n_rights = int(sides[1][0, 0]), len(plan.rights)
