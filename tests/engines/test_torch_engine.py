@@ -174,7 +174,7 @@ def test_an_engine_goes_to_another_process():
     np.testing.assert_array_equal(again.features(nodes), engine.features(nodes))
 
 
-def test_draws_are_those_of_the_numpy_engine(chunked):
+def test_tails_of_more_rows_than_a_step_are_those_of_the_numpy_engine(chunked):
     engines = [make_engine(kind, n=300)[0] for kind in (NumpyEngine, CPU)]
     grid = make_engine(NumpyEngine)[3]
     alpha = np.random.default_rng(1).standard_normal((300, 2))
@@ -183,6 +183,10 @@ def test_draws_are_those_of_the_numpy_engine(chunked):
         asked = [v for v in nodes if max_order is None or len(v) <= max_order]
         a, b = (e.tail_draws(asked, alpha, grid.tail_scales(), max_order, 7, 5) for e in engines)
         np.testing.assert_allclose(a, b, rtol=1e-10, atol=1e-10)
+        a, b = (e.tail_diagonal(asked, alpha, grid.tail_scales(), max_order) for e in engines)
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+        a, b = (e.tail_sums(asked, alpha, grid.tail_scales(), max_order) for e in engines)
+        np.testing.assert_allclose(a, b, rtol=1e-7)
 
 
 @pytest.fixture(scope="module")

@@ -26,6 +26,9 @@ Tensor = Any
 
 IndexArray = NDArray[np.intp]
 
+_MOST_ROWS = 2**24
+"""Largest number of rows in a chunk: a grid of programs on a GPU has an end."""
+
 
 def to_device(array: NDArray[Any], device: TorchDevice) -> Tensor:
     """Return an array as a tensor on a device; on the CPU it may share the memory."""
@@ -139,7 +142,7 @@ class DeviceFeatures:
     def chunks(self, n_features: int) -> Iterator[slice]:
         """Yield slices of rows such that the work with so many features fits into a step."""
         # The features, the factors that are gathered for them, and what is made of both.
-        step = max(1, self.device.step_numbers() // (4 * max(1, n_features)))
+        step = max(1, min(_MOST_ROWS, self.device.step_numbers() // (4 * max(1, n_features))))
         for start in range(0, self.n_rows, step):
             yield slice(start, min(start + step, self.n_rows))
 

@@ -69,7 +69,7 @@ class DeviceLimitedTailSummer(LimitedTailSummer):
         alpha = by_output(dual_coef)
         sums = _OrderSums(OrderPlan(nodes, self._max_order), self._device)
         n = len(alpha)
-        side = square_side(n, self._device.step_numbers(), sums.per_entry)
+        side = square_side(n, sums.numbers, sums.per_entry)
         n_padded = -(-n // side) * side
         kernels = self._kernels(sums.plan, n, n_padded)
         sums.place(kernels.near)
@@ -84,7 +84,7 @@ class DeviceLimitedTailSummer(LimitedTailSummer):
         # The magnitudes add up to at most n sum_i |alpha_i|^2 K_ii. The sign 1 adds the terms of
         # the e_k that the exact recursion subtracts.
         squares = to_device(np.sum(alpha**2, axis=1), self._device)
-        size = sums.of(*kernels.diagonals(), squares, n, 1.0)[0]
+        size = _over_rows(sums, kernels, squares, 1.0)
         found = to_host(torch.stack([total, size]))
         parts = length + side * side // length + len(tiles)
         gamma = np.finfo(float).eps * (parts + 4 * kernels.width + alpha.shape[1] - 1)
@@ -99,8 +99,7 @@ class DeviceLimitedTailSummer(LimitedTailSummer):
         n = len(alpha)
         kernels = self._kernels(sums.plan, n, n)
         sums.place(kernels.near)
-        most = self._device.step_numbers() // sums.per_entry
-        step, together = draw_steps(n, most, n_draws)
+        step, together = draw_steps(n, sums.numbers // sums.per_entry, n_draws)
         out = []
         for first in range(0, n_draws, together):
             check_time()
@@ -121,7 +120,7 @@ class DeviceLimitedTailSummer(LimitedTailSummer):
         kernels = self._kernels(sums.plan, n, n)
         sums.place(kernels.near)
         sent = to_device(squares, self._device)
-        return to_host(sums.of(*kernels.diagonals(), sent, n, -1.0)[0])
+        return to_host(_over_rows(sums, kernels, sent, -1.0))
 
     def _kernels(self, plan: OrderPlan, n_rows: int, n_padded: int) -> _Kernels:
         """Return the S_{m,j} of the nodes, their rho_m, and the other rho_m."""
@@ -168,10 +167,10 @@ class _Kernels:
         near = None if self.near is None else self.near.pairs(*tile)
         return near, (stack.pairs(*tile) for stack in self._others)
 
-    def diagonals(self) -> tuple[Tensor | None, Iterable[Tensor]]:
-        """Return the values at (x_i, x_i)."""
-        near = None if self.near is None else self.near.diagonal()
-        return near, (stack.diagonal() for stack in self._others)
+    def diagonals(self, rows: slice) -> tuple[Tensor | None, Iterable[Tensor]]:
+        """Return the values at (x_i, x_i) for some rows."""
+        near = None if self.near is None else self.near.diagonal(rows)
+        return near, (stack.diagonal(rows) for stack in self._others)
 
     def products(self, signs: list[Tensor], rows: slice) -> tuple[Tensor | None, Iterable[Tensor]]:
         """Return the factors times random signs, a row of draws after the other."""
@@ -188,6 +187,17 @@ class _Kernels:
             start += len(stack)
 
 
+def _over_rows(sums: _OrderSums, kernels: _Kernels, weight: Tensor, sign: float) -> Tensor:
+    """Return the sums of the nodes over rows in place of pairs, a step's worth at a time."""
+    total = weight.new_zeros(len(sums.plan.pick_rest))
+    step = max(256, sums.numbers // sums.per_entry)
+    for start in range(0, len(weight), step):
+        some = weight[start : start + step]
+        rows = slice(start, start + len(some))
+        total += sums.of(*kernels.diagonals(rows), some, len(some), sign)[0]
+    return total
+
+
 class _OrderSums:
     """The matrix products of an ``OrderPlan``, from values of kernels on a device."""
 
@@ -198,7 +208,8 @@ class _OrderSums:
         self._n_nodes = len(plan.pick_rest)
         terms = plan.depth + 1
         fixed = 2 * terms * max(1, len(plan.lasts)) + 2 * (self._n_pairs + len(plan.variables))
-        most = device.step_numbers() // (2**12 * 3 * terms)
+        self.numbers = device.step_numbers()
+        most = self.numbers // (2**12 * 3 * terms)
         self._size = max(1, min(_RESTS, len(plan.rests), most))
         self.per_entry = fixed + _TOGETHER + terms + 3 * terms * self._size
 

@@ -149,9 +149,10 @@ class FactorStack:
             start += len(group)
         return out.view(len(out), -1)
 
-    def diagonal(self) -> Tensor:
-        """Return S(x_i, x_i), shape (n_kernels, n)."""
-        return torch.cat([(group * group).sum(1)[:, : self._n_rows] for group in self._groups])
+    def diagonal(self, rows: slice | None = None) -> Tensor:
+        """Return S(x_i, x_i) for some rows i, all by default, shape (n_kernels, rows)."""
+        some = slice(0, self._n_rows) if rows is None else rows
+        return torch.cat([group[:, :, some].square().sum(1) for group in self._groups])
 
     def products(self, signs: Sequence[Tensor], rows: slice) -> Tensor:
         """Return F times the signs of every draw, shape (n_kernels, draws, number of rows).

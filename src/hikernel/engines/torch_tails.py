@@ -99,7 +99,8 @@ class DeviceTailSummer(TailSummer):
         gamma = np.finfo(float).eps * (additions + one_term)
         diagonal[: plan.n_zero] = torch.maximum(diagonal[: plan.n_zero], _SEEN * deltas[:, None])
         norms = to_device(np.hypot.reduce(np.abs(alpha), axis=1), self._device)
-        size = placed.sums(*placed.ratios(diagonal.sqrt_(), None, norms), n)[0]
+        step = max(256, numbers // plan.per_entry(numbers))
+        size = _over_rows(placed, diagonal.sqrt_(), None, norms, step)
         found = to_host(torch.stack([total.expand_as(size), size]))
         with np.errstate(over="ignore", invalid="ignore"):
             bounds = self._constant * (np.maximum(found[0], 0.0) + gamma * found[1] ** 2)
@@ -175,8 +176,9 @@ class DeviceTailSummer(TailSummer):
         entries = stack.diagonal()
         squares = to_device(np.sum(by_output(dual_coef) ** 2, axis=1), self._device)
         placed = plan.on(self._device, stack.place)
-        ratios = placed.ratios(entries, plan.deltas(entries), squares)
-        found = placed.sums(*ratios, n)[0]
+        numbers = self._device.step_numbers()
+        step = max(256, numbers // plan.per_entry(numbers))
+        found = _over_rows(placed, entries, plan.deltas(entries), squares, step)
         return np.asarray(self._constant * to_host(found))
 
     def _stack(self, plan: SplitPlan, n_rows: int, n_padded: int) -> FactorStack:
@@ -215,6 +217,18 @@ def weighted_pairs(outputs: Tensor, tile: Tile) -> Tensor:
     rows, columns = tile
     weight = outputs[:, rows].T @ outputs[:, columns]
     return (weight if rows.start == columns.start else weight.mul_(2.0)).view(-1)
+
+
+def _over_rows(
+    placed: PlacedPlan, entries: Tensor, deltas: Tensor | None, weight: Tensor, step: int
+) -> Tensor:
+    """Return the sums of the nodes over rows in place of pairs, ``step`` rows at a time."""
+    total = weight.new_zeros(placed.n_nodes)
+    for start in range(0, len(weight), step):
+        some = weight[start : start + step]
+        ratios = placed.ratios(entries[:, start : start + step].contiguous(), deltas, some)
+        total += placed.sums(*ratios, len(some))[0]
+    return total
 
 
 def _by_tiles(
