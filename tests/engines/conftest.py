@@ -28,6 +28,7 @@ def chunked(request, monkeypatch):
     if request.param == "many chunks":
         monkeypatch.setattr(numpy_engine, "_CHUNK_NUMBERS", 1)
         monkeypatch.setattr(torch_device, "_CPU_NUMBERS", 1)
+        monkeypatch.setattr(torch_device, "_GPU_NUMBERS", 1)
         for part in (tails, limited_tails):
             monkeypatch.setattr(part, "TILE_NUMBERS", 1)
     return request.param

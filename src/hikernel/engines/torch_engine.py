@@ -24,7 +24,7 @@ from hikernel.engines.features import (
     normalised,
     rounding_margin,
 )
-from hikernel.engines.machine import check_time, require_memory
+from hikernel.engines.machine import require_memory
 from hikernel.engines.numpy_engine import NumpyEngine
 from hikernel.engines.protocol import FloatArray, Node
 from hikernel.engines.torch_bumps import bump_scores
@@ -191,7 +191,6 @@ class TorchEngine(NumpyEngine):
                 products = products.abs_().add_(margins)
             squares = to_host(products.square_().sum(0))
             out[where] = self._sum_blocks(squares, pairs, widths[where])
-            check_time()
         self._mark_present(out, prefixes)
         return out
 
@@ -211,7 +210,6 @@ class TorchEngine(NumpyEngine):
             )
             bounds = (scores.abs() + margin * sizes).square_().sum(0)
             target[...] = blocks.sum(to_host(bounds))
-            check_time()
         self._mark_present(out, prefixes)
         return out
 
