@@ -37,8 +37,8 @@ _SIGNS_OF_A_GPU = (
 )
 """A file that the driver makes, on Linux, in Linux on Windows, and on Windows."""
 
-_CPU_NUMBERS = 2**21
-"""Numbers of one step of the work on a CPU: 16 MiB."""
+_CPU_NUMBERS = 2**23
+"""Numbers of one step of the work on a CPU: 64 MiB."""
 
 _GPU_NUMBERS = 2**28
 """Largest number of numbers of one step of the work on a GPU: 2 GiB."""
