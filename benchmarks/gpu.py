@@ -34,6 +34,7 @@ from hikernel import HKLRegressorCV
 from hikernel.columns import ColumnGrid
 from hikernel.engines import choose_engine
 from hikernel.engines.protocol import FloatArray, GridEngine, Node
+from hikernel.engines.torch_device import TorchDevice
 from hikernel.graphs import Grid, geometric_weights
 from hikernel.losses import SquaredError
 from hikernel.search import SearchSettings
@@ -270,7 +271,8 @@ def main() -> None:
     if unknown:
         sys.exit(f"No task is called {', '.join(sorted(unknown))}: there are {', '.join(chosen)}.")
     device = "cpu" if args.engine == "numpy" else choose_engine(args.engine).device().name
-    found = rates(device, max(1024, int(min(1.0, args.scale) * 8192)))
+    with TorchDevice(device).working():  # with the threads that the engine takes
+        found = rates(device, max(1024, int(min(1.0, args.scale) * 8192)))
     print(
         f"{args.engine} on {device}: float64 {found['float64'] / 1e12:.3g} TFLOP/s, "
         f"float32 {found['float32'] / 1e12:.3g} TFLOP/s, copies {found['copy'] / 1e9:.3g} GB/s"
