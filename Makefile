@@ -156,7 +156,8 @@ dist: $(DIST)/.dist
 	$(DIST)/bin/python -m twine check --strict dist/*
 	$(DIST)/bin/python tools/check_dist.py dist
 
-# What a user gets today, of hikernel and all extras for users. Anything that cannot be looked up is an error.
+# What a user gets today, of hikernel and all extras for users but gpu, whose torch is gigabytes with
+# CUDA. Anything that cannot be looked up is an error.
 AUDIT := .venv-audit
 audit:
 	$(PYTHON) -m venv --clear $(AUDIT) && $(PYTHON) -m venv --clear $(AUDIT)/user

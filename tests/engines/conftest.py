@@ -8,7 +8,7 @@ import pytest
 from engines.blocks import in_blocks
 from engines.cases import make_engine
 
-from hikernel.engines import ENGINES, limited_tails, numpy_engine, tails
+from hikernel.engines import ENGINES, limited_tails, numpy_engine, tails, torch_device
 
 TYPES = ENGINES | {"blocks": in_blocks((7, 8, 20, 100))}
 
@@ -30,6 +30,8 @@ def chunked(request, monkeypatch):
     """Results must not depend on how rows are cut."""
     if request.param == "many chunks":
         monkeypatch.setattr(numpy_engine, "_CHUNK_NUMBERS", 1)
+        monkeypatch.setattr(torch_device, "_CPU_NUMBERS", 1)
+        monkeypatch.setattr(torch_device, "_GPU_NUMBERS", 1)
         for part in (tails, limited_tails):
             monkeypatch.setattr(part, "TILE_NUMBERS", 1)
     return request.param

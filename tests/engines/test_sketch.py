@@ -11,7 +11,7 @@ from oracles.designs import design_of
 
 from hikernel.bases import OrthonormalPolynomial, Spline
 from hikernel.engines import NumpyEngine
-from hikernel.engines.sketch import heaviest_rows, sketched_bounds
+from hikernel.engines.sketch import sketched_bounds
 from hikernel.graphs import Grid, geometric_weights
 
 pytestmark = pytest.mark.slow
@@ -141,19 +141,20 @@ def test_rows_that_hide_in_a_group_are_noticed():
 def test_the_part_of_the_heaviest_rows_is_that_of_the_sums(max_order, monkeypatch):
     engine, grid, alpha = make(60, 4, OrthonormalPolynomial(2), max_order)
     nodes, scales = [((0, 1),), ((1, 2), (3, 1))], grid.tail_scales()
-    summer = engine._summer(scales, max_order)
-    np.testing.assert_allclose(
-        summer.heaviest(nodes, alpha), engine.tail_sums(nodes, alpha, scales, max_order)
-    )
+    where = nodes, alpha, scales, max_order
+    both = engine.tail_diagonal(*where), engine.tail_sums(*where)
+    np.testing.assert_allclose(engine.tail_exact_parts(*where), np.maximum(*both))
     monkeypatch.setattr("hikernel.engines.sketch._HEAVIEST", 7)
-    factors = [summer._factor(m, 0, 60) for m in range(4)]
-    rows = heaviest_rows(factors, alpha)
-    kernel = np.prod([np.sum(F**2, axis=1) for F in factors], axis=0)
-    assert set(rows) == set(np.argsort(-(alpha**2) * kernel)[:7])
-    masked = alpha * np.isin(np.arange(60), rows)
-    np.testing.assert_allclose(
-        summer.heaviest(nodes, alpha), engine.tail_sums(nodes, masked, scales, max_order)
-    )
+    tiny = alpha * np.geomspace(1.0, 1e-6, 60)
+    summer = engine._summer(scales, None)
+    kernel = np.prod([np.sum(summer._factor(m, 0, 60) ** 2, axis=1) for m in range(4)], axis=0)
+    np.testing.assert_allclose(engine.log_kernels(scales), np.log(kernel))
+    masked = np.where(np.argsort(np.argsort(-(tiny**2) * kernel)) < 7, tiny, 0.0)
+    parts = engine.tail_exact_parts(nodes, tiny, scales, max_order)
+    diagonal = engine.tail_diagonal(nodes, tiny, scales, max_order)
+    among = engine.tail_sums(nodes, masked, scales, max_order)
+    np.testing.assert_allclose(parts, np.maximum(diagonal, among))
+    assert np.any(among > diagonal)
 
 
 @pytest.mark.parametrize("max_order", [None, 2])

@@ -16,7 +16,7 @@ from hikernel.checks import outside_level
 from hikernel.columns.choices import AUTO, WITH_STEPS, BasisChoice, bases_frame
 from hikernel.columns.reading import lies_in_blocks, read_table
 from hikernel.columns.table import ColumnTable, TableRows
-from hikernel.engines import choose_engine
+from hikernel.engines import choose_engine, engine_for_prediction
 from hikernel.engines.features import Blocks, highest_levels
 from hikernel.engines.machine import in_threads
 from hikernel.engines.protocol import FloatArray, GridEngine, Node
@@ -140,7 +140,7 @@ class ColumnDesign(Design):
             Positive weights.
         variables : iterable of int, optional
             Variables whose levels are needed, all by default. The others keep level 0 only and must
-            not appear in a node.
+            not appear in a node. Such an engine is for a prediction or a refit: "auto" is NumPy.
         """
         wanted = set(range(len(self.bases))) if variables is None else set(variables)
         constant = [basis.constant_level for basis in self.bases]
@@ -157,7 +157,11 @@ class ColumnDesign(Design):
                 else:
                     yield basis.transform(np.ascontiguousarray(rows[:, m]))[:1]
 
-        make = choose_engine(self.engine_name)
+        if variables is None:
+            stored = sum(sum(w[1:] if c else w) for w, c in zip(widths, constant, strict=True))
+            make = choose_engine(self.engine_name, len(rows) * stored)
+        else:
+            make = engine_for_prediction(self.engine_name)
         return make(widths, levels(), weights, constant)
 
     def predict(self, nodes: Sequence[Node], coef: FloatArray, rows: FloatArray) -> FloatArray:

@@ -29,6 +29,7 @@ from hikernel.columns.weights import level_weights
 from hikernel.engines.machine import one_blas_thread, require_memory
 from hikernel.engines.protocol import FloatArray, Node
 from hikernel.engines.sparse_engine import SparseEngine
+from hikernel.engines.torch_device import TorchType
 from hikernel.graphs import Grid, RicherDesign
 
 __all__ = ["SparseDesign", "SparseGrid"]
@@ -74,6 +75,11 @@ class SparseGrid(ColumnGrid):
         if grid.monotone:
             raise ValueError(
                 "monotone is not available for a sparse X; leave it out, or pass X.toarray()."
+            )
+        if TorchType.is_name(grid.engine):
+            raise ValueError(
+                f"engine={grid.engine!r} computes with dense columns, and a sparse X has an engine "
+                'of its own. Leave engine="auto", or pass X.toarray().'
             )
         return cls(**settings | {"max_order": grid.max_order or _MOST_ORDER})
 

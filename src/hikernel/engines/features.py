@@ -26,10 +26,9 @@ __all__ = [
     "centred_gram",
     "cut_blocks",
     "highest_levels",
-    "mark_present",
+    "level_spans",
     "normalised",
     "rounding_margin",
-    "sums_of_squares",
 ]
 
 IndexArray = NDArray[np.intp]
@@ -79,6 +78,26 @@ def cut_blocks(widths: Sequence[int], most: int) -> Iterator[slice]:
         total += width
     if widths:
         yield slice(start, len(widths))
+
+
+def level_spans(
+    widths: Sequence[tuple[int, ...]], constant_levels: Sequence[bool]
+) -> tuple[dict[tuple[int, int], slice], int]:
+    """Return the columns of every stored (variable, level), and their number in all.
+
+    A level 0 that is identically one is not stored.
+
+    >>> level_spans([(1, 2), (1, 1)], [True, False])
+    ({(0, 1): slice(0, 2, None), (1, 0): slice(2, 3, None), (1, 1): slice(3, 4, None)}, 4)
+    """
+    spans: dict[tuple[int, int], slice] = {}
+    start = 0
+    for m, (variable_widths, constant) in enumerate(zip(widths, constant_levels, strict=True)):
+        for j, width in enumerate(variable_widths):
+            if j > 0 or not constant:
+                spans[m, j] = slice(start, start + width)
+                start += width
+    return spans, start
 
 
 class Blocks:
@@ -360,29 +379,6 @@ class NodeFeatures:
                 right[:, None, :],
                 out=block.reshape(block.shape[0], left.shape[1], right.shape[1]),
             )
-
-
-def sums_of_squares(
-    squares: FloatArray, level_starts: Sequence[int], widths: Sequence[int], single: bool
-) -> FloatArray:
-    """Return the sums over the columns of each prefix and of each level, which start as given.
-
-    ``single`` tells that every level has one column, so that no sum is needed.
-    """
-    if single:
-        return squares
-    starts = np.array(level_starts, dtype=np.intp)
-    return Blocks(widths).sum(np.asarray(np.add.reduceat(squares, starts, axis=1)))
-
-
-def mark_present(
-    out: FloatArray, prefixes: Sequence[Node], pairs: Sequence[tuple[int, int]]
-) -> None:
-    """Write NaN where a prefix already contains the variable of a (variable, level) pair."""
-    variables = np.array([m for m, _ in pairs])
-    for row, prefix in zip(out, prefixes, strict=True):
-        for m, _ in prefix:
-            row[variables == m] = np.nan
 
 
 def highest_levels(nodes: Sequence[Node]) -> dict[int, int]:

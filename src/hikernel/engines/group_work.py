@@ -27,6 +27,7 @@ __all__ = [
     "Extensions",
     "Features",
     "GroupWork",
+    "LogKernels",
     "TailDiagonal",
     "TailDraws",
     "TermSums",
@@ -244,6 +245,17 @@ class TailDiagonal:
     def __call__(self, engine: NumpyEngine, dual_coef: FloatArray) -> Arrays:
         """Return the parts, shape (number of nodes,)."""
         return (engine.tail_diagonal(self.nodes, dual_coef, self.scales, self.max_order),)
+
+
+@dataclass(frozen=True)
+class LogKernels:
+    """log prod_m S_{m,0}(x_i, x_i): rows."""
+
+    scales: Sequence[FloatArray]
+
+    def __call__(self, engine: NumpyEngine) -> Arrays:
+        """Return the logarithms, shape (n,)."""
+        return (engine.log_kernels(self.scales),)
 
 
 def level_squares(engine: NumpyEngine, vector: FloatArray) -> Arrays:

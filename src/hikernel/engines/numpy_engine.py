@@ -13,20 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hikernel.engines.bumps import BumpExtensions
+from hikernel.engines.extensions import mark_present, sums_of_squares
 from hikernel.engines.features import (
     Blocks,
     NodeFeatures,
     WeightedRows,
     by_output,
     cut_blocks,
-    mark_present,
+    level_spans,
     normalised,
     rounding_margin,
-    sums_of_squares,
 )
 from hikernel.engines.limited_tails import LimitedTailSummer
 from hikernel.engines.machine import require_memory
 from hikernel.engines.protocol import FloatArray, Node
+from hikernel.engines.tail_verbs import TailVerbs
 from hikernel.engines.tails import TailSummer
 
 __all__ = ["NumpyEngine"]
@@ -38,7 +39,7 @@ _BLOCK_COLUMNS = 512
 """Maximum number of prefix columns that are scored together."""
 
 
-class NumpyEngine(WeightedRows):
+class NumpyEngine(WeightedRows, TailVerbs):
     """Engine that keeps its rows in NumPy arrays.
 
     Parameters
@@ -65,20 +66,13 @@ class NumpyEngine(WeightedRows):
         n_rows = len(row_weights)
         super().__init__(row_weights)
         self._widths = [tuple(w) for w in widths]
-        constant = list(constant_levels)
-        self._spans: dict[tuple[int, int], slice] = {}
-        start = 0
-        for m, variable_widths in enumerate(self._widths):
-            for j, width in enumerate(variable_widths):
-                if j > 0 or not constant[m]:
-                    self._spans[m, j] = slice(start, start + width)
-                    start += width
+        self._spans, n_columns = level_spans(self._widths, constant_levels)
         require_memory(
-            n_rows * start,
-            f"Storing {start} one-variable features for {n_rows} rows",
+            n_rows * n_columns,
+            f"Storing {n_columns} one-variable features for {n_rows} rows",
             "Use fewer rows, a lower degree or a basis with fewer columns per level.",
         )
-        self._columns = np.empty((n_rows, start), order="F")
+        self._columns = np.empty((n_rows, n_columns), order="F")
         for m, variable_levels in enumerate(levels):
             for j, block in enumerate(variable_levels):
                 if (m, j) in self._spans:
@@ -344,38 +338,12 @@ class NumpyEngine(WeightedRows):
             out[rows] = features(rows) @ coef
         return out
 
-    def tail_sums(
-        self,
-        nodes: Sequence[Node],
-        dual_coef: FloatArray,
-        scales: Sequence[FloatArray],
-        max_order: int | None = None,
-    ) -> FloatArray:
-        """Return the exact descendant sums U(t) of the nodes, computed in tiles of row pairs."""
-        return self._summer(scales, max_order).sums(nodes, dual_coef)
-
-    def tail_draws(
-        self,
-        nodes: Sequence[Node],
-        dual_coef: FloatArray,
-        scales: Sequence[FloatArray],
-        max_order: int | None,
-        n_draws: int,
-        seed: int,
-    ) -> FloatArray:
-        """Return independent random y_t with E y_t^2 = U(t), shape (n_draws, len(nodes))."""
-        return self._summer(scales, max_order).draws(nodes, dual_coef, n_draws, seed)
-
-    def tail_exact_parts(
-        self,
-        nodes: Sequence[Node],
-        dual_coef: FloatArray,
-        scales: Sequence[FloatArray],
-        max_order: int | None,
-    ) -> FloatArray:
-        """Return the larger of two exact parts: the diagonal, and that of the heaviest rows."""
-        summer = self._summer(scales, max_order)
-        return np.maximum(summer.diagonal(nodes, dual_coef), summer.heaviest(nodes, dual_coef))
+    def _row_squares(self, variable: int, level: int) -> FloatArray | float:
+        """Return |phi_ml(x_i)|^2, shape (n,), or one for a constant level."""
+        if (variable, level) not in self._spans:
+            return 1.0
+        columns = self._columns[:, self._spans[variable, level]]
+        return np.asarray(np.einsum("ij,ij->i", columns, columns))
 
     def _summer(
         self, scales: Sequence[FloatArray], max_order: int | None

@@ -15,16 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hikernel.engines.extensions import mark_present, sums_of_squares
 from hikernel.engines.features import (
     Blocks,
     WeightedRows,
     by_output,
     cut_blocks,
     highest_levels,
-    mark_present,
     normalised,
     rounding_margin,
-    sums_of_squares,
 )
 from hikernel.engines.group_work import (
     Applied,
@@ -35,6 +34,7 @@ from hikernel.engines.group_work import (
     Extensions,
     Features,
     GroupWork,
+    LogKernels,
     TailDiagonal,
     TailDraws,
     TermSums,
@@ -49,6 +49,7 @@ from hikernel.engines.machine import check_time, require_memory
 from hikernel.engines.numpy_engine import NumpyEngine
 from hikernel.engines.protocol import FloatArray, Node
 from hikernel.engines.row_blocks import RowBlocks, Selection, n_selected, split_rows_of_blocks
+from hikernel.engines.sketch import exact_parts
 
 __all__ = ["RowBlockEngine"]
 
@@ -381,3 +382,17 @@ class RowBlockEngine(WeightedRows):
         """Return the diagonal part of the descendant sums."""
         compute = TailDiagonal(nodes, scales, max_order)
         return self.results("tail bounds", compute, dual_coef)[0]
+
+    def log_kernels(self, scales: Sequence[FloatArray]) -> FloatArray:
+        """Return log prod_m S_{m,0}(x_i, x_i), shape (n,)."""
+        return self.results("tail bounds", LogKernels(scales), combine="rows")[0]
+
+    def tail_exact_parts(
+        self,
+        nodes: Sequence[Node],
+        dual_coef: FloatArray,
+        scales: Sequence[FloatArray],
+        max_order: int | None,
+    ) -> FloatArray:
+        """Return the larger of two exact parts: the diagonal, and that of the heaviest rows."""
+        return exact_parts(self, nodes, dual_coef, scales, max_order)

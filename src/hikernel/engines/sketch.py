@@ -24,16 +24,17 @@ rows: if one is much larger than the mean, the bound is infinity.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hikernel.engines.features import by_output
 from hikernel.engines.machine import TILE_NUMBERS, in_threads
-from hikernel.engines.protocol import FloatArray
+from hikernel.engines.protocol import FloatArray, Node
 
-__all__ = ["KURTOSIS_MARGIN", "heaviest_rows", "rows_of", "run_draws", "sketched_bounds"]
+__all__ = ["KURTOSIS_MARGIN", "draw_signs", "exact_parts", "run_draws", "sketched_bounds"]
 
 KURTOSIS_MARGIN = 2.0
 """Factor on the estimated kurtosis, because M draws of a heavy tail tend to underestimate it."""
@@ -90,28 +91,46 @@ def sketched_bounds(draws: FloatArray, risk: float, parts: FloatArray | None = N
     return np.where(nothing, 0.0, np.where(np.isfinite(bounds), bounds, np.inf))
 
 
-def heaviest_rows(factors: Iterable[FloatArray], dual_coef: FloatArray) -> NDArray[np.intp]:
-    """Return the 500 rows with the largest |alpha_i|^2 prod_m K_m,ii, by position.
+class DrawingEngine(Protocol):
+    """What ``exact_parts`` asks of an engine, besides the verbs that all engines have."""
 
-    Parameters
-    ----------
-    factors : iterable of ndarray of shape (n_rows, width)
-        F with K_m = F F'.
-    dual_coef : ndarray of shape (n_rows,) or (n_rows, k)
-        alpha.
+    def subset(self, rows: NDArray[np.intp]) -> Any:
+        """Return an engine over some of the rows."""
+        ...
+
+    def log_kernels(self, scales: Sequence[FloatArray]) -> FloatArray:
+        """Return log prod_m S_{m,0}(x_i, x_i), shape (n,)."""
+        ...
+
+    def tail_diagonal(
+        self,
+        nodes: Sequence[Node],
+        dual_coef: FloatArray,
+        scales: Sequence[FloatArray],
+        max_order: int | None,
+    ) -> FloatArray:
+        """Return sum_i |alpha_i|^2 prod_m S_{m,t_m}(x_i, x_i), the diagonal part of U(t)."""
+        ...
+
+
+def exact_parts(
+    engine: DrawingEngine,
+    nodes: Sequence[Node],
+    dual_coef: FloatArray,
+    scales: Sequence[FloatArray],
+    max_order: int | None,
+) -> FloatArray:
+    """Return the larger of two exact parts of U(t), for each node t.
+
+    They are the diagonal, and the sum over all pairs of the 500 rows with the largest
+    |alpha_i|^2 prod_m S_{m,0}(x_i, x_i), rounded up.
     """
     with np.errstate(all="ignore"):  # rows of weight zero come last
-        logs = np.log(np.sum(by_output(dual_coef) ** 2, axis=1))
-        for factor in factors:
-            logs += np.log(np.einsum("ij,ij->i", factor, factor))
-    return np.sort(np.argsort(-logs, kind="stable")[:_HEAVIEST])
-
-
-def rows_of(
-    variables: Sequence[Sequence[FloatArray | None]], rows: NDArray[np.intp]
-) -> list[list[FloatArray | None]]:
-    """Return the level features of some rows."""
-    return [[None if level is None else level[rows] for level in levels] for levels in variables]
+        logs = np.log(np.sum(by_output(dual_coef) ** 2, axis=1)) + engine.log_kernels(scales)
+    rows = np.sort(np.argsort(-logs, kind="stable")[:_HEAVIEST])
+    among = engine.subset(rows).tail_sums(nodes, dual_coef[rows], scales, max_order)
+    diagonal = engine.tail_diagonal(nodes, dual_coef, scales, max_order)
+    return np.asarray(np.maximum(diagonal, among))
 
 
 def run_draws(
@@ -141,16 +160,27 @@ def run_draws(
     step = max(256, TILE_NUMBERS // max(1, len(factors)))
     chunks = [slice(s, min(s + step, n_rows)) for s in range(0, n_rows, step)]
 
+    widths = [factor.shape[1] for factor in factors]
+
     def work(number: int) -> FloatArray:
-        rng = np.random.default_rng([seed, number])
-        signs = {k: _signs(rng, factor.shape[1]) for k, factor in enumerate(factors)}
-        n_outputs = outputs.shape[1]
-        # A single output needs no sign: y_t and -y_t have the same square.
-        weight = outputs.ravel() if n_outputs == 1 else outputs @ _signs(rng, n_outputs)
+        signs, of_outputs = draw_signs(seed, number, widths, outputs.shape[1])
+        weight = outputs @ of_outputs
         with np.errstate(all="ignore"):
             return np.asarray(np.sum([draw(rows, signs, weight[rows]) for rows in chunks], axis=0))
 
     return np.array(list(in_threads(work, list(range(n_draws)), n_rows)))
+
+
+def draw_signs(
+    seed: int, number: int, widths: Sequence[int], n_outputs: int
+) -> tuple[dict[int, FloatArray], FloatArray]:
+    """Return the signs of one draw: by position of the factor, and of the outputs.
+
+    A single output has no sign of its own: y_t and -y_t have the same square.
+    """
+    rng = np.random.default_rng([seed, number])
+    signs = {k: _signs(rng, width) for k, width in enumerate(widths)}
+    return signs, np.ones(1) if n_outputs == 1 else _signs(rng, n_outputs)
 
 
 def _signs(rng: np.random.Generator, size: int) -> FloatArray:

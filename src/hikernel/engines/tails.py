@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 from hikernel.engines.features import by_output
 from hikernel.engines.machine import TILE_NUMBERS, in_threads
 from hikernel.engines.protocol import FloatArray, Node
-from hikernel.engines.sketch import heaviest_rows, rows_of, run_draws
+from hikernel.engines.sketch import run_draws
 
 __all__ = [
     "TailPlan",
@@ -189,13 +189,6 @@ class TailSummer:
             np.einsum("ij,ij->i", factor, factor, out=target)
         squares = np.sum(by_output(dual_coef) ** 2, axis=1)
         return np.asarray(self._constant * plan.tile_sums(stack, squares))
-
-    def heaviest(self, nodes: Sequence[Node], dual_coef: FloatArray) -> FloatArray:
-        """Return what the heaviest rows add to U(t) among themselves, rounded up."""
-        factors = (self._factor(m, 0, len(dual_coef)) for m in self._varying)
-        rows = heaviest_rows(factors, dual_coef)
-        part = TailSummer(rows_of(self._variables, rows), self._scales)
-        return part.sums(nodes, dual_coef[rows])
 
     def _rounding(
         self,

@@ -192,8 +192,10 @@ DESCRIPTIONS: dict[str, str] = {
     "root_weight": """float
     Weight of the root, which is the term without variables.""",
     "engine": """str
-    Implementation of the computations on the rows: a key of ``hikernel.engines.ENGINES``, or
-    "auto".""",
+    What computes with the rows: "numpy" (this machine's processor), "torch" (a GPU if there is one;
+    "torch:cuda:1" or "torch:cpu" name a device; needs ``hikernel[gpu]``), another key of
+    ``hikernel.engines.ENGINES``, or "auto": NumPy, or a GPU from half a million numbers (rows times
+    levels) on where torch and a GPU are there. Models agree to rounding (``docs/gpu.md``).""",
     "search": """{"lookahead", "paper"}
     How the graph is searched. "lookahead" scores the products of nodes near the hull with all
     levels of other variables, and adds deep terms together with their ancestors. It then proves
