@@ -56,6 +56,7 @@ _SPIKED = 3.0
 """Largest excess kurtosis after asinh. Columns that are nearly always zero exceed it."""
 AUTO, WITH_STEPS = "auto", "auto+steps"
 """Names that stand for a choice by column, without and with steps."""
+_AND_STEPS = ", and steps where y jumps"
 _LEAST_ROWS = 3
 """Rows of a category below which it stays among the rare ones, if there are many."""
 _ONE_LEVEL = RankPolynomial(degree=1)
@@ -75,11 +76,14 @@ class BasisChoice:
     fixed : bool
         Whether the degree must not change: the basis was given as an object, or the column has at
         most two values.
+    at_jumps : bool
+        Whether the cuts of the steps beside a smooth basis follow y.
     """
 
     basis: Basis
     why: str
     fixed: bool = False
+    at_jumps: bool = False
 
     @property
     def name(self) -> str:
@@ -87,6 +91,12 @@ class BasisChoice:
         if isinstance(self.basis, Branches):
             return "+".join(branch.name for branch in self.basis.bases)
         return self.basis.name
+
+    @property
+    def smooth_note(self) -> tuple[str, str]:
+        """Name and reason of a column whose branch of steps is empty, as y does not jump."""
+        assert isinstance(self.basis, Branches)
+        return self.basis.bases[0].name, self.why.removesuffix(_AND_STEPS)
 
     def with_more_levels(self, extra: int) -> Basis:
         """Return the basis with its degree raised by ``extra``, unless it is fixed or has none."""
@@ -189,7 +199,7 @@ def _of_distribution(column: Column, degree: int, *, steps: bool) -> BasisChoice
     if not steps:
         return smooth
     both = Branches((smooth.basis, Steps(degree)))
-    return BasisChoice(both, f"{smooth.why}, and steps at quantiles", True)
+    return BasisChoice(both, smooth.why + _AND_STEPS, True, True)
 
 
 def _smooth(column: Column, degree: int) -> BasisChoice:
@@ -259,7 +269,7 @@ def _of_part(
     waves, why = Periodic(CYCLES[part], degree), f"{part}: waves, which come back"
     if not steps:
         return BasisChoice(waves, why)
-    return BasisChoice(Branches((waves, Steps(degree))), f"{why}, and steps at quantiles", True)
+    return BasisChoice(Branches((waves, Steps(degree))), why + _AND_STEPS, True, True)
 
 
 def _given(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hikernel.bases import FittedBasis
+from hikernel.bases.branches import FittedBranches
 from hikernel.bases.categorical import FittedCategorical
 from hikernel.bases.steps import FittedSteps
 from hikernel.checks import outside_level
@@ -280,6 +281,28 @@ class ColumnDesign(Design):
         source = self.source
         plain = source is not None and isinstance(source.basis, str) and source.basis == AUTO
         return replace(source, basis=WITH_STEPS) if source is not None and plain else None
+
+    @property
+    def follows_target(self) -> bool:
+        """Whether some columns have steps whose cuts follow y."""
+        return any(choice.at_jumps for choice in self.choices)
+
+    def at_jumps(self, rows: FloatArray, weights: FloatArray, residuals: FloatArray) -> Design:
+        """Return the design with the cuts of its steps where the residuals jump.
+
+        Columns without a jump have no steps. All weights follow from the rows again.
+        """
+        if self.source is None:
+            return self
+        from hikernel.columns.jumps import steps_at_jumps  # imported only when needed
+
+        bases = steps_at_jumps(self.bases, self.choices, self.table, rows, weights, residuals)
+        notes = tuple(
+            note if isinstance(basis, FittedBranches) or not choice.at_jumps else choice.smooth_note
+            for note, basis, choice in zip(self.notes, bases, self.choices, strict=True)
+        )
+        grid = self.source.grid(bases, rows, weights, self.grid.restriction)
+        return replace(self, bases=bases, grid=grid, notes=notes)
 
     def linear(self) -> ColumnGrid | None:
         """Return the columns with one level each, linear for numbers; None for a loaded model."""
