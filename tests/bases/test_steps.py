@@ -148,7 +148,10 @@ def test_steps_at_given_cuts_are_haar_functions_too():
     rng = np.random.default_rng(0)
     x, weights = rng.uniform(size=200), rng.uniform(0.1, 2.0, 200)
     column = Column.from_rows(x, weights)
-    fitted = Steps(3).fit_at(column, [0.7, 0.2, 0.1, 0.9])
+    plain = Steps(3).fit_at(column, [0.7, 0.2, 0.1, 0.9])
+    assert plain.widths == (1, 1, 2, 1)
+    fitted = Steps(3).fit_at(column, [0.7, 0.2, 0.1, 0.9], halve=True)
+    assert set(plain.cuts) < set(fitted.cuts)
     assert fitted.widths == (1, 1, 2, 4)
     near = [abs(fitted.cuts_of(1)[0] - 0.7), *abs(fitted.cuts_of(2) - [0.2, 0.9])]
     near.append(abs(fitted.cuts_of(3)[0] - 0.1))
@@ -165,5 +168,6 @@ def test_no_cut_inside_the_column_gives_no_steps():
     column = Column.from_rows(np.arange(5.0))
     assert Steps(3).fit_at(column, []) is None
     assert Steps(3).fit_at(column, [-1.0, 4.0, 9.0]) is None
-    fitted = Steps(2).fit_at(column, [3.5, -1.0])
+    assert Steps(2).fit_at(column, [3.5, -1.0]).cuts.tolist() == [3.0]
+    fitted = Steps(2).fit_at(column, [3.5, -1.0], halve=True)
     assert [fitted.cuts_of(j).tolist() for j in (1, 2)] == [[3.0], [1.0]]

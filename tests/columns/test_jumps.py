@@ -116,9 +116,9 @@ def test_the_most_massive_windows_one_after_another(seed):
         halves = np.cumsum(left[members])
         expected.append(int(members[np.flatnonzero(halves >= 0.5 * halves[-1])[0]]))
         left[members] = 0.0
-    assert most_massive(shares, mass, 2.0, 7) == expected
-    assert most_massive(shares, mass, 0.0, 3) == most_massive(shares, mass, 0.0, 5)[:3]
-    assert most_massive(shares[:0], mass[:0], 0.0, 5) == []
+    assert most_massive(shares, mass, 2.0, 7) == (expected, pytest.approx(np.sum(left)))
+    assert most_massive(shares, mass, 0.0, 3)[0] == most_massive(shares, mass, 0.0, 5)[0][:3]
+    assert most_massive(shares[:0], mass[:0], 0.0, 5) == ([], 0.0)
 
 
 def problem_of(X, y):

@@ -71,16 +71,18 @@ class Steps(Basis):
     def _fit(self, column: Column, scaler: Standardizer) -> FittedSteps:
         return self._cut(column, scaler, partial(_halved, column.weights))
 
-    def fit_at(self, column: Column, cuts: Sequence[float]) -> FittedSteps | None:
+    def fit_at(
+        self, column: Column, cuts: Sequence[float], *, halve: bool = False
+    ) -> FittedSteps | None:
         """Return steps at given cuts, the most important one first; None if none can be made.
 
-        Every part is cut at the most important of the cuts inside it, and halved if there is none.
-        So the first cut makes level 1 alone. The functions are the Haar functions of these parts.
+        Every part is cut at the most important of the cuts inside it; if there is none, it is not
+        cut, or halved with ``halve``. So the first cut makes level 1 alone. The functions are the
+        Haar functions of these parts.
         """
         places = np.searchsorted(column.values, cuts, side="right")
-        fitted = self._cut(
-            column, Standardizer.identity(), partial(_cut_at, places, column.weights)
-        )
+        cut = partial(_cut_at, places, halve, column.weights)
+        fitted = self._cut(column, Standardizer.identity(), cut)
         given = places[(places > 0) & (places < len(column.values))]
         return fitted if len(given) > 0 and fitted.max_level > 0 else None
 
@@ -225,13 +227,15 @@ def _halved(weights: FloatArray, start: int, stop: int) -> _Half | None:
     return _half(weights, start, cut, stop)
 
 
-def _cut_at(places: NDArray[np.intp], weights: FloatArray, start: int, stop: int) -> _Half | None:
-    """Return the cut at the first of some places inside a part; without one, halve the part."""
+def _cut_at(
+    places: NDArray[np.intp], halve: bool, weights: FloatArray, start: int, stop: int
+) -> _Half | None:
+    """Return the cut at the first of some places inside a part; without one, perhaps the middle."""
     for cut in places[(places > start) & (places < stop)].tolist():
         half = _half(weights, start, cut, stop)
         if half is not None:
             return half
-    return _halved(weights, start, stop)
+    return _halved(weights, start, stop) if halve else None
 
 
 def _half(weights: FloatArray, start: int, cut: int, stop: int) -> _Half | None:
