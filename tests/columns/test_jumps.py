@@ -24,7 +24,7 @@ def test_the_mass_of_a_step_lies_at_its_threshold():
     X = rng.uniform(size=(400, 3))
     y = np.where(X[:, 1] > 0.7, 1.0, 0.0)
     masses = split_masses(X, np.ones(400), y - y.mean(), [])
-    thresholds, mass = masses[1]
+    _, mass = masses[1]
     below, above = np.sort(X[:, 1])[[np.sum(X[:, 1] <= 0.7) - 1, np.sum(X[:, 1] <= 0.7)]]
     assert best_threshold(masses, 1) == 0.5 * below + 0.5 * above
     assert mass.max() > 0.99 * sum(np.sum(mass) for _, mass in masses)
@@ -62,7 +62,9 @@ def test_integer_weights_are_repeated_rows_up_to_ties():
     r = 1.0 * (X[:, 0] > 4) + 0.1 * X[:, 1] * X[:, 2] + rng.normal(size=150)
     counts = rng.integers(1, 4, 150)
     weighted = split_masses(X, counts.astype(float), r, [])
-    repeated = split_masses(np.repeat(X, counts, 0), np.ones(counts.sum()), np.repeat(r, counts), [])
+    repeated = split_masses(
+        np.repeat(X, counts, 0), np.ones(counts.sum()), np.repeat(r, counts), []
+    )
     total = sum(np.sum(mass) for _, mass in weighted)
     for (a, mass), (b, again) in zip(weighted, repeated, strict=True):
         np.testing.assert_array_equal(a, b)
@@ -116,9 +118,9 @@ def test_the_most_massive_windows_one_after_another(seed):
         halves = np.cumsum(left[members])
         expected.append(int(members[np.flatnonzero(halves >= 0.5 * halves[-1])[0]]))
         left[members] = 0.0
-    assert most_massive(shares, mass, 2.0, 7) == (expected, pytest.approx(np.sum(left)))
-    assert most_massive(shares, mass, 0.0, 3)[0] == most_massive(shares, mass, 0.0, 5)[0][:3]
-    assert most_massive(shares[:0], mass[:0], 0.0, 5) == ([], 0.0)
+    assert most_massive(shares, mass, 2.0, 7) == expected
+    assert most_massive(shares, mass, 0.0, 3) == most_massive(shares, mass, 0.0, 5)[:3]
+    assert most_massive(shares[:0], mass[:0], 0.0, 5) == []
 
 
 def problem_of(X, y):
@@ -157,3 +159,16 @@ def test_columns_without_a_jump_have_no_steps():
     assert model.bases_["why"][0] == "number: polynomials"
     assert model.bases_["why"][1] == "number: polynomials, and steps where y jumps"
     assert "b > 0.25" in model.terms_["term"].tolist()
+
+
+def test_jumps_alone_make_no_other_cuts():
+    rng = np.random.default_rng(9)
+    X = rng.uniform(size=(400, 2))
+    y = 1.0 * (X[:, 0] > 0.25) * (X[:, 1] > 0.6) + 0.05 * rng.normal(size=400)
+    jumps_only = HKLRegressor(1e-3, basis="auto+jumps").fit(X, y)
+    assert jumps_only.bases_["basis"].tolist() == ["orthonormal+jumps"] * 2
+    assert jumps_only.bases_["levels"].tolist() == [5, 5]
+    halved = HKLRegressor(1e-3, basis="auto+steps").fit(X, y)
+    assert halved.bases_["levels"].tolist() == [8, 8]
+    names = jumps_only.terms_["term"].str.replace(r"0\.\d+", "cut", regex=True)
+    assert "x0 > cut * x1 > cut" in names.tolist()

@@ -23,7 +23,7 @@ from hikernel.bases import Branches, OrthonormalPolynomial, Steps
 from hikernel.consistency import diagnose
 from hikernel.errors import MemoryPlanError
 from hikernel.estimators import comparison
-from hikernel.selection import is_promising, trial
+from hikernel.selection import trial, trial_gain
 
 QUICK = {"n_alphas": 8, "cv": 3, "eps": 1e-3}
 
@@ -147,7 +147,7 @@ def test_classes_with_steps():
 def test_cross_validation_tries_steps_and_takes_them_where_they_pay():
     X, _, y = calls()
     model = HKLRegressorCV().fit(X, y)
-    assert model.bases_["basis"].tolist()[:2] == ["asinh+steps", "orthonormal+steps"]
+    assert model.bases_["basis"].tolist()[:2] == ["asinh+jumps", "orthonormal+jumps"]
     test, truth, _ = calls(seed=5)
     without = HKLRegressorCV(basis={}).fit(X, y)
     assert without.bases_["basis"].tolist()[:2] == ["asinh", "orthonormal"]
@@ -180,12 +180,12 @@ def test_a_trial_is_limited_by_work(monkeypatch):
     monkeypatch.setattr(trial, "_MOST_WORK", 0.0)
     verdicts = []
     monkeypatch.setattr(
-        "hikernel.estimators.comparison.is_promising",
-        lambda *args: seen.clear() or verdicts.append(is_promising(*args)) or verdicts[-1],
+        "hikernel.estimators.comparison.trial_gain",
+        lambda *args: seen.clear() or verdicts.append(trial_gain(*args)) or verdicts[-1],
     )
     HKLRegressorCV(certify="none").fit(X, y)
     assert len(seen) == 1
-    assert verdicts == [False]
+    assert len(verdicts) == 2
 
 
 def test_stability_counts_steps_without_their_cuts():
@@ -282,5 +282,5 @@ def test_no_memory_for_a_trial_is_no_error(monkeypatch):
 
     monkeypatch.setattr(comparison.CrossValidatedEstimator, "_training_problem", short)
     model = HKLRegressorCV(certify="none", **QUICK).fit(X, y)
-    assert asked == ["auto", "auto+steps"]
+    assert asked == ["auto", "auto+jumps", "auto+steps"]
     assert "steps" not in "".join(model.bases_["basis"])

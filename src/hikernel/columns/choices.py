@@ -7,7 +7,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AUTO",
+    "WITH_JUMPS",
     "WITH_STEPS",
     "BasisChoice",
     "bases_frame",
@@ -54,8 +55,11 @@ are sqrt(6/m) and sqrt(24/m) for normal columns of m distinct values. (m is not 
 because a row of weight two must count like two equal rows.)"""
 _SPIKED = 3.0
 """Largest excess kurtosis after asinh. Columns that are nearly always zero exceed it."""
-AUTO, WITH_STEPS = "auto", "auto+steps"
-"""Names that stand for a choice by column, without and with steps."""
+AUTO, WITH_JUMPS, WITH_STEPS = "auto", "auto+jumps", "auto+steps"
+"""Names that stand for a choice by column: smooth functions alone, with steps where y jumps, and
+with steps there and between."""
+Cuts = Literal["only", "halved"]
+_CUTS: dict[str, Cuts] = {WITH_JUMPS: "only", WITH_STEPS: "halved"}
 _AND_STEPS = ", and steps where y jumps"
 _LEAST_ROWS = 3
 """Rows of a category below which it stays among the rare ones, if there are many."""
@@ -76,20 +80,22 @@ class BasisChoice:
     fixed : bool
         Whether the degree must not change: the basis was given as an object, or the column has at
         most two values.
-    at_jumps : bool
-        Whether the cuts of the steps beside a smooth basis follow y.
+    at_jumps : {"only", "halved"} or None
+        Whether the cuts of the steps beside a smooth basis follow y, and whether the parts between
+        them are halved.
     """
 
     basis: Basis
     why: str
     fixed: bool = False
-    at_jumps: bool = False
+    at_jumps: Cuts | None = None
 
     @property
     def name(self) -> str:
         """The name of the basis; that of branches names them all."""
         if isinstance(self.basis, Branches):
-            return "+".join(branch.name for branch in self.basis.bases)
+            names = [branch.name for branch in self.basis.bases]
+            return "+".join([names[0], "jumps"] if self.at_jumps == "only" else names)
         return self.basis.name
 
     @property
@@ -118,8 +124,8 @@ def choose_bases(
 
     With "auto", columns of numbers get orthonormal polynomials unless they are skewed or
     heavy-tailed. In that case they get polynomials of asinh, or bounded polynomials of the rank if
-    a few rows would dominate even polynomials of asinh. With "auto+steps" they get steps as well,
-    in a branch of their own.
+    a few rows would dominate even polynomials of asinh. With "auto+jumps" and "auto+steps" they get
+    steps as well, in a branch of their own.
 
     Parameters
     ----------
@@ -149,10 +155,10 @@ def choose_bases(
         n_rows = int(np.count_nonzero((weights > 0.0) & ~np.isnan(X[:, m])))
         choice = given.get(m) or _of_kind(m, table, n_rows) or same
         if m not in given and table.dates:
-            choice = _of_part(m, table, X[:, m], degree, steps=choice == WITH_STEPS) or choice
+            choice = _of_part(m, table, X[:, m], degree, steps=_cuts(choice)) or choice
         if isinstance(choice, str):
             column = Column.from_rows(X[:, m], weights)
-            choice = _of_distribution(column, degree, steps=choice == WITH_STEPS)
+            choice = _of_distribution(column, degree, steps=_cuts(choice))
         chosen.append(choice)
     _log_choices(table, chosen)
     return chosen
@@ -163,8 +169,9 @@ def column_chooser(
 ) -> tuple[Callable[[int, Column], BasisChoice], set[int]]:
     """Return a function that chooses as ``choose_bases`` does, for tables without categories.
 
-    It takes the position of a column and its distribution. The positions that matter, those of
-    columns that the user named, are returned too.
+    It takes the position of a column and its distribution. Steps are cut at quantiles, as nothing
+    is known of y. The positions that matter, those of columns that the user named, are returned
+    too.
     """
     given = _given(spec, degree, table, None) if isinstance(spec, Mapping) else {}
     same = AUTO if isinstance(spec, Mapping) else _as_given(spec, degree)
@@ -173,22 +180,31 @@ def column_chooser(
         choice = given.get(m) or _of_kind(m, table, 0) or same
         if isinstance(choice, BasisChoice):
             return choice
-        return _of_distribution(column, degree, steps=choice == WITH_STEPS)
+        found = _of_distribution(column, degree, steps=_cuts(choice))
+        if found.at_jumps is None:
+            return found
+        why = found.why.replace(_AND_STEPS, ", and steps at quantiles")
+        return replace(found, at_jumps=None, why=why)
 
     return choose, set(given)
+
+
+def _cuts(choice: BasisChoice | str) -> Cuts | None:
+    """Return how the steps of a choice by column are cut; None without steps."""
+    return _CUTS.get(choice) if isinstance(choice, str) else None
 
 
 def _as_given(spec: Any, degree: int) -> BasisChoice | str:
     """Return the choice for a basis given by the user, by name or as an object.
 
-    "auto" and "auto+steps" are returned as they are: they depend on the column.
+    "auto" and its forms with steps are returned as they are: they depend on the column.
     """
-    if isinstance(spec, str) and spec in (AUTO, WITH_STEPS):
+    if isinstance(spec, str) and spec in (AUTO, *_CUTS):
         return spec
     return BasisChoice(make_basis(spec, degree), "given by basis=", isinstance(spec, Basis))
 
 
-def _of_distribution(column: Column, degree: int, *, steps: bool) -> BasisChoice:
+def _of_distribution(column: Column, degree: int, *, steps: Cuts | None) -> BasisChoice:
     """Return the choice of "auto" for a column of numbers, from its distribution.
 
     With ``steps``, a branch of steps is beside the smooth functions.
@@ -196,10 +212,10 @@ def _of_distribution(column: Column, degree: int, *, steps: bool) -> BasisChoice
     if column.values.size <= 2:
         return BasisChoice(_ONE_LEVEL, "number with two values: one bounded level", True)
     smooth = _smooth(column, degree)
-    if not steps:
+    if steps is None:
         return smooth
     both = Branches((smooth.basis, Steps(degree)))
-    return BasisChoice(both, smooth.why + _AND_STEPS, True, True)
+    return BasisChoice(both, smooth.why + _AND_STEPS, True, steps)
 
 
 def _smooth(column: Column, degree: int) -> BasisChoice:
@@ -248,7 +264,7 @@ def _of_kind(m: int, table: ColumnTable, n_rows: int) -> BasisChoice | None:
 
 
 def _of_part(
-    m: int, table: ColumnTable, x: FloatArray, degree: int, *, steps: bool
+    m: int, table: ColumnTable, x: FloatArray, degree: int, *, steps: Cuts | None
 ) -> BasisChoice | None:
     """Return the choice for a part of a date that has one of its own, or None.
 
@@ -267,9 +283,9 @@ def _of_part(
     if part not in CYCLES or not goes_around(x, CYCLES[part]):
         return None
     waves, why = Periodic(CYCLES[part], degree), f"{part}: waves, which come back"
-    if not steps:
+    if steps is None:
         return BasisChoice(waves, why)
-    return BasisChoice(Branches((waves, Steps(degree))), why + _AND_STEPS, True, True)
+    return BasisChoice(Branches((waves, Steps(degree))), why + _AND_STEPS, True, steps)
 
 
 def _given(

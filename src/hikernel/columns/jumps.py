@@ -14,11 +14,9 @@ a threshold is the sum of g over all trees, wherever in a tree the split lies: a
 matters in a product has mass, too. The cuts of a column are taken greedily. The next one is where a
 window of 5 % of the rows holds most of the mass that is left, at the median of that mass, until the
 window holds less than 0.4 % of the mass of all columns, or less than a tenth of that of its own, or
-there are 2^degree - 1 cuts.
-
-A curve is no jump: its mass lies everywhere. If jumps leave over a fifth of the mass of their
-column, the parts between them are halved further, as steps at quantiles are. Otherwise there are no
-more cuts, since functions that nothing calls for cost weight.
+there are 2^degree - 1 cuts. With "auto+jumps" these are all cuts: functions that nothing calls for
+cost weight. With "auto+steps" the parts without a jump inside are halved, as with steps at
+quantiles, for functions that are rough everywhere.
 
 Trees see the ranks of a column, so monotone transformations do not matter.
 """
@@ -51,8 +49,6 @@ _WINDOW = 0.05
 """Share of the rows within which thresholds stand for one jump."""
 _LEAST_MASS, _LEAST_OWN = 4e-3, 0.1
 """Share that a jump has, at least, of the mass of all columns, and of that of its own."""
-_CURVED = 0.2
-"""Share of the mass of a column, left by its jumps, above which it is cut between them as well."""
 _MOST_NUMBERS = 5 * 10**5
 """Rows are thinned out evenly until rows times columns are at most this many."""
 
@@ -87,7 +83,7 @@ def steps_at_jumps(
     total = sum(float(np.sum(mass)) for _, mass in masses)
     out = list(bases)
     for m, choice in enumerate(choices):
-        if not choice.at_jumps:
+        if choice.at_jumps is None:
             continue
         assert isinstance(choice.basis, Branches)
         steps = choice.basis.bases[1]
@@ -96,10 +92,9 @@ def steps_at_jumps(
         column = Column.from_rows(rows[:, m], weights)
         below = np.searchsorted(column.values, thresholds, side="right")
         shares = np.concatenate([[0.0], np.cumsum(column.weights)])[below]
-        own = float(np.sum(mass))
-        least = max(_LEAST_MASS * total, _LEAST_OWN * own)
-        best, left = most_massive(shares, mass, least, 2**steps.degree - 1)
-        fitted = steps.fit_at(column, thresholds[best], halve=left > _CURVED * own)
+        least = max(_LEAST_MASS * total, _LEAST_OWN * float(np.sum(mass)))
+        best = most_massive(shares, mass, least, 2**steps.degree - 1)
+        fitted = steps.fit_at(column, thresholds[best].tolist(), halve=choice.at_jumps == "halved")
         old = bases[m]
         smooth = old.branches[0] if isinstance(old, FittedBranches) else old
         out[m] = smooth if fitted is None else FittedBranches.of((smooth, fitted))
@@ -196,12 +191,8 @@ def _collect(tree: Any, order: Sequence[int], masses: Sequence[FloatArray]) -> N
             mass[place] += max(0.0, float(gain))
 
 
-def most_massive(
-    shares: FloatArray, mass: FloatArray, least: float, most: int
-) -> tuple[list[int], float]:
+def most_massive(shares: FloatArray, mass: FloatArray, least: float, most: int) -> list[int]:
     """Return the positions of the thresholds that stand for jumps, the most massive jump first.
-
-    Also the mass that is left outside the windows of these jumps.
 
     Parameters
     ----------
@@ -228,4 +219,4 @@ def most_massive(
         middle = sums[starts[best]] + 0.5 * inside[best]
         chosen.append(int(np.searchsorted(sums[1:], middle)))
         left[window] = 0.0
-    return chosen, float(np.sum(left))
+    return chosen

@@ -213,9 +213,9 @@ class Design(ABC):
         """Return a node in a form that means the same in designs fitted to other rows."""
         return node
 
-    def with_steps(self) -> GraphSource | None:
-        """Return the source of the graph with steps beside its smooth functions, if it has any."""
-        return None
+    def with_steps(self) -> Sequence[GraphSource]:
+        """Return sources of the graph with steps beside its smooth functions, if it has any."""
+        return ()
 
     def linear(self) -> GraphSource | None:
         """Return the source with one level per column, linear for numbers; None without columns."""
