@@ -13,7 +13,7 @@ a tree at a threshold t of column m lowers the squared error of its node by some
 a threshold is the sum of g over all trees, wherever in a tree the split lies: a jump that only
 matters in a product has mass, too. The cuts of a column are taken greedily. The next one is where a
 window of 5 % of the rows holds most of the mass that is left, at the median of that mass, until the
-window holds less than 0.4 % of the mass of all columns, or less than a tenth of that of its own, or
+window holds less than 0.4 % of the mass of all columns, or less than 5 % of that of its own, or
 there are 2^degree - 1 cuts. With "auto+jumps" these are all cuts: functions that nothing calls for
 cost weight. With "auto+steps" the parts without a jump inside are halved, as with steps at
 quantiles, for functions that are rough everywhere.
@@ -47,7 +47,7 @@ _LEAF = 0.01 - 1e-6
 """Share of the weight in every leaf, at least; a little less, so that rounding decides nothing."""
 _WINDOW = 0.05
 """Share of the rows within which thresholds stand for one jump."""
-_LEAST_MASS, _LEAST_OWN = 4e-3, 0.1
+_LEAST_MASS, _LEAST_OWN = 4e-3, 0.05
 """Share that a jump has, at least, of the mass of all columns, and of that of its own."""
 _MOST_NUMBERS = 5 * 10**5
 """Rows are thinned out evenly until rows times columns are at most this many."""
