@@ -64,7 +64,8 @@ class BlockGrid(ColumnGrid):
     def fit(self, rows: BlockRows, weights: FloatArray) -> BlockDesign:  # type: ignore[override]
         """Choose a basis for every column, fit it, and return the design."""
         table, summaries = rows.table, rows.summaries(weights)
-        choices = choose_from(self.basis, self.degree, table, summaries.__getitem__, rows.labels)
+        found = choose_from(self.basis, self.degree, table, summaries.__getitem__, rows.labels)
+        choices = [choice.at_quantiles() for choice in found]  # trees would need rows in memory
         with one_blas_thread():
             bases = tuple(
                 choice.basis.fit_column(summary.column)
@@ -102,6 +103,10 @@ class BlockDesign(ColumnDesign):
     def n_missing(self, rows: Any) -> tuple[int, ...]:
         """Return the number of missing values in every column of the matrix."""
         return rows.missing() if isinstance(rows, BlockRows) else super().n_missing(rows)
+
+    def with_steps(self) -> list[ColumnGrid]:
+        """Return the columns with steps at quantiles, the one form there is here."""
+        return super().with_steps()[-1:]
 
     def richer(
         self, rows: Any, weights: FloatArray, variables: Sequence[int]

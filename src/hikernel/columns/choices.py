@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AUTO",
+    "WITH_JUMPS",
     "WITH_STEPS",
     "BasisChoice",
     "bases_frame",
@@ -56,8 +57,12 @@ are sqrt(6/m) and sqrt(24/m) for normal columns of m distinct values. (m is not 
 because a row of weight two must count like two equal rows.)"""
 _SPIKED = 3.0
 """Largest excess kurtosis after asinh. Columns that are nearly always zero exceed it."""
-AUTO, WITH_STEPS = "auto", "auto+steps"
-"""Names that stand for a choice by column, without and with steps."""
+AUTO, WITH_JUMPS, WITH_STEPS = "auto", "auto+jumps", "auto+steps"
+"""Names that stand for a choice by column: smooth functions alone, with steps where y jumps, and
+with steps there and between."""
+Cuts = Literal["only", "halved"]
+_CUTS: dict[str, Cuts] = {WITH_JUMPS: "only", WITH_STEPS: "halved"}
+_AND_STEPS = ", and steps where y jumps"
 _LEAST_ROWS = 3
 """Rows of a category below which it stays among the rare ones, if there are many."""
 _ONE_LEVEL = RankPolynomial(degree=1)
@@ -77,18 +82,34 @@ class BasisChoice:
     fixed : bool
         Whether the degree must not change: the basis was given as an object, or the column has at
         most two values.
+    at_jumps : {"only", "halved"} or None
+        Whether the cuts of the steps beside a smooth basis follow y, and whether the parts between
+        them are halved.
     """
 
     basis: Basis
     why: str
     fixed: bool = False
+    at_jumps: Cuts | None = None
 
     @property
     def name(self) -> str:
         """The name of the basis; that of branches names them all."""
         if isinstance(self.basis, Branches):
-            return "+".join(branch.name for branch in self.basis.bases)
+            names = [branch.name for branch in self.basis.bases]
+            return "+".join([names[0], "jumps"] if self.at_jumps == "only" else names)
         return self.basis.name
+
+    @property
+    def smooth_note(self) -> tuple[str, str]:
+        """Name and reason of a column whose branch of steps is empty, as y does not jump."""
+        assert isinstance(self.basis, Branches)
+        return self.basis.bases[0].name, self.why.removesuffix(_AND_STEPS)
+
+    def at_quantiles(self) -> BasisChoice:
+        """Return the choice with steps at quantiles, where y is not known."""
+        why = self.why.replace(_AND_STEPS, ", and steps at quantiles")
+        return replace(self, at_jumps=None, why=why)
 
     def with_more_levels(self, extra: int) -> Basis:
         """Return the basis with its degree raised by ``extra``, unless it is fixed or has none."""
@@ -110,8 +131,8 @@ def choose_bases(
 
     With "auto", columns of numbers get orthonormal polynomials unless they are skewed or
     heavy-tailed. In that case they get polynomials of asinh, or bounded polynomials of the rank if
-    a few rows would dominate even polynomials of asinh. With "auto+steps" they get steps as well,
-    in a branch of their own.
+    a few rows would dominate even polynomials of asinh. With "auto+jumps" and "auto+steps" they get
+    steps as well, in a branch of their own.
 
     Parameters
     ----------
@@ -157,9 +178,9 @@ def choose_from(
         known = cache(partial(distribution, m))
         choice = given.get(m) or _of_kind(m, table, known) or same
         if m not in given and table.dates:
-            choice = _of_part(m, table, known, degree, steps=choice == WITH_STEPS) or choice
+            choice = _of_part(m, table, known, degree, steps=_cuts(choice)) or choice
         if isinstance(choice, str):
-            choice = _of_distribution(known()[0], degree, steps=choice == WITH_STEPS)
+            choice = _of_distribution(known()[0], degree, steps=_cuts(choice))
         chosen.append(choice)
     _log_choices(table, chosen)
     return chosen
@@ -170,8 +191,9 @@ def column_chooser(
 ) -> tuple[Callable[[int, Column], BasisChoice], set[int]]:
     """Return a function that chooses as ``choose_bases`` does, for tables without categories.
 
-    It takes the position of a column and its distribution. The positions that matter, those of
-    columns that the user named, are returned too.
+    It takes the position of a column and its distribution. Steps are cut at quantiles, as nothing
+    is known of y. The positions that matter, those of columns that the user named, are returned
+    too.
     """
     given = _given(spec, degree, table, None) if isinstance(spec, Mapping) else {}
     same = AUTO if isinstance(spec, Mapping) else _as_given(spec, degree)
@@ -180,22 +202,27 @@ def column_chooser(
         choice = given.get(m) or _of_kind(m, table, lambda: (column, 0)) or same
         if isinstance(choice, BasisChoice):
             return choice
-        return _of_distribution(column, degree, steps=choice == WITH_STEPS)
+        return _of_distribution(column, degree, steps=_cuts(choice)).at_quantiles()
 
     return choose, set(given)
+
+
+def _cuts(choice: BasisChoice | str) -> Cuts | None:
+    """Return how the steps of a choice by column are cut; None without steps."""
+    return _CUTS.get(choice) if isinstance(choice, str) else None
 
 
 def _as_given(spec: Any, degree: int) -> BasisChoice | str:
     """Return the choice for a basis given by the user, by name or as an object.
 
-    "auto" and "auto+steps" are returned as they are: they depend on the column.
+    "auto" and its forms with steps are returned as they are: they depend on the column.
     """
-    if isinstance(spec, str) and spec in (AUTO, WITH_STEPS):
+    if isinstance(spec, str) and spec in (AUTO, *_CUTS):
         return spec
     return BasisChoice(make_basis(spec, degree), "given by basis=", isinstance(spec, Basis))
 
 
-def _of_distribution(column: Column, degree: int, *, steps: bool) -> BasisChoice:
+def _of_distribution(column: Column, degree: int, *, steps: Cuts | None) -> BasisChoice:
     """Return the choice of "auto" for a column of numbers, from its distribution.
 
     With ``steps``, a branch of steps is beside the smooth functions.
@@ -203,10 +230,10 @@ def _of_distribution(column: Column, degree: int, *, steps: bool) -> BasisChoice
     if column.values.size <= 2:
         return BasisChoice(_ONE_LEVEL, "number with two values: one bounded level", True)
     smooth = _smooth(column, degree)
-    if not steps:
+    if steps is None:
         return smooth
     both = Branches((smooth.basis, Steps(degree)))
-    return BasisChoice(both, f"{smooth.why}, and steps at quantiles", True)
+    return BasisChoice(both, smooth.why + _AND_STEPS, True, steps)
 
 
 def _smooth(column: Column, degree: int) -> BasisChoice:
@@ -262,7 +289,7 @@ def _of_part(
     known: Callable[[], tuple[Column, int]],
     degree: int,
     *,
-    steps: bool,
+    steps: Cuts | None,
 ) -> BasisChoice | None:
     """Return the choice for a part of a date that has one of its own, or None.
 
@@ -281,9 +308,9 @@ def _of_part(
     if part not in CYCLES or not goes_around(known()[0].values, CYCLES[part]):
         return None
     waves, why = Periodic(CYCLES[part], degree), f"{part}: waves, which come back"
-    if not steps:
+    if steps is None:
         return BasisChoice(waves, why)
-    return BasisChoice(Branches((waves, Steps(degree))), f"{why}, and steps at quantiles", True)
+    return BasisChoice(Branches((waves, Steps(degree))), why + _AND_STEPS, True, steps)
 
 
 def _given(

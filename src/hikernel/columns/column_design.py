@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hikernel.bases import FittedBasis
+from hikernel.bases.branches import FittedBranches
 from hikernel.bases.categorical import FittedCategorical
 from hikernel.bases.steps import FittedSteps
 from hikernel.checks import outside_level
-from hikernel.columns.choices import AUTO, WITH_STEPS, BasisChoice, bases_frame
+from hikernel.columns.choices import AUTO, WITH_JUMPS, WITH_STEPS, BasisChoice, bases_frame
 from hikernel.columns.reading import lies_in_blocks, read_table
 from hikernel.columns.table import ColumnTable, TableRows
 from hikernel.engines import choose_engine, engine_for_prediction
@@ -287,11 +288,36 @@ class ColumnDesign(Design):
         """Return the product of the names of the columns of a node, in quotes where needed."""
         return " * ".join(unambiguous(self.names)[m] for m, _ in node)
 
-    def with_steps(self) -> ColumnGrid | None:
-        """Return the columns with steps beside their smooth functions; None if bases are given."""
+    def with_steps(self) -> list[ColumnGrid]:
+        """Return the columns with steps beside smooth functions, in two forms; none if given."""
         source = self.source
-        plain = source is not None and isinstance(source.basis, str) and source.basis == AUTO
-        return replace(source, basis=WITH_STEPS) if source is not None and plain else None
+        if source is None or not isinstance(source.basis, str) or source.basis != AUTO:
+            return []
+        return [replace(source, basis=name) for name in (WITH_JUMPS, WITH_STEPS)]
+
+    @property
+    def follows_target(self) -> bool:
+        """Whether some columns have steps whose cuts follow y."""
+        return any(choice.at_jumps is not None for choice in self.choices)
+
+    def at_jumps(self, rows: FloatArray, weights: FloatArray, residuals: FloatArray) -> Design:
+        """Return the design with the cuts of its steps where the residuals jump.
+
+        Columns without a jump have no steps. All weights follow from the rows again.
+        """
+        if self.source is None:
+            return self
+        from hikernel.columns.jumps import steps_at_jumps  # imported only when needed
+
+        bases = steps_at_jumps(self.bases, self.choices, self.table, rows, weights, residuals)
+        notes = tuple(
+            note
+            if isinstance(basis, FittedBranches) or choice.at_jumps is None
+            else choice.smooth_note
+            for note, basis, choice in zip(self.notes, bases, self.choices, strict=True)
+        )
+        grid = self.source.grid(bases, rows, weights, self.grid.restriction)
+        return replace(self, bases=bases, grid=grid, notes=notes)
 
     def linear(self) -> ColumnGrid | None:
         """Return the columns with one level each, linear for numbers; None for a loaded model."""

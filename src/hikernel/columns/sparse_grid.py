@@ -240,8 +240,14 @@ class SparseDesign(ColumnDesign):
         """Return every distinct basis once, and which columns have it."""
         return SharedBases.of(self.bases)
 
-    def with_steps(self) -> None:
-        """Return None: steps of sparse columns are fitted where basis= asks for them."""
+    def with_steps(self) -> list[ColumnGrid]:
+        """Return nothing: steps of sparse columns are fitted where basis= asks for them."""
+        return []
+
+    @property
+    def follows_target(self) -> bool:
+        """False: steps of sparse columns are cut at quantiles."""
+        return False
 
     def linear(self) -> ColumnGrid | None:
         """Return the columns with one linear level each; None for a loaded model."""

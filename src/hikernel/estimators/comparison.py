@@ -33,11 +33,11 @@ from hikernel.selection import (
     check_folds,
     comparable_refits,
     cross_validate,
-    is_promising,
     refit,
     refit_is_possible,
     relative_gain,
     score_simpler_models,
+    trial_gain,
     without_proof,
 )
 
@@ -54,6 +54,8 @@ _PROOF_SHARE = 2.0
 seconds. Twice the count takes about the same time: bounds are large matrix products, searches are
 many small ones."""
 
+_TRIAL_GAIN = 0.03
+"""Share by which steps must lower the error on the first fold, before all folds are tried."""
 _CLEAR_GAIN = 0.05
 """Share by which steps must lower the least cross-validated error, as they make a model larger."""
 
@@ -181,20 +183,19 @@ class CrossValidatedEstimator(HKLEstimator):
     ) -> tuple[Comparison, CrossValidation, LambdaPath] | None:
         """Return the comparison with steps beside smooth functions, if they are clearly better.
 
+        There are two forms, of which the one with the lower error on the first fold is compared.
         None if there are no steps to add, or neither time nor memory to try them.
         """
-        source = known.problem.design.with_steps()
-        if source is None or is_late() or len(results.lams) == 0:
+        if is_late() or len(results.lams) == 0:
             return None
+        tried: list[tuple[float, Comparison]] = []
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # these columns have been warned of
-                problem = self._training_problem(replace(data, source=source), settings)
-            if problem.graph.n_vertices <= known.problem.graph.n_vertices:
-                return None
-            richer = Comparison(self, problem, settings, known.table, data)
-            richer.folds = known.folds
-            if not richer.is_promising(results, show):
+            for source in known.problem.design.with_steps():
+                richer = self._richer(replace(data, source=source), settings, known)
+                if richer is not None:
+                    tried.append((richer.trial_gain(results, show), richer))
+            gain, richer = max(tried, key=lambda trial: trial[0], default=(-np.inf, known))
+            if not gain >= _TRIAL_GAIN:
                 return None
             found, path = richer.run(show, "cross-validation with steps")
         except MemoryPlanError:
@@ -204,6 +205,19 @@ class CrossValidatedEstimator(HKLEstimator):
         if not relative_gain(*best) >= _CLEAR_GAIN:
             return None
         return richer, replace(found, work=results.work + found.work), path
+
+    def _richer(
+        self, data: TrainingData, settings: SearchSettings, known: Comparison
+    ) -> Comparison | None:
+        """Return the comparison on another graph, with the same folds; None if it has no more."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # these columns have been warned of
+            problem = self._training_problem(data, settings)
+        if problem.graph.n_vertices <= known.problem.graph.n_vertices:
+            return None
+        richer = Comparison(self, problem, settings, known.table, data)
+        richer.folds = known.folds
+        return richer
 
     def _seed(self) -> int:
         return int(random_generator(self.random_state).randint(2**31 - 1))
@@ -284,12 +298,12 @@ class Comparison:
                 linear = self._estimator._problem_on(source, self._data)
         return score_simpler_models(self.problem, linear, self.folds, self._score, model)
 
-    def is_promising(self, known: CrossValidation, show: FitProgress | None) -> bool:
-        """Return whether this graph is clearly better than a known one on the first fold."""
+    def trial_gain(self, known: CrossValidation, show: FitProgress | None) -> float:
+        """Return the share by which the error on the first fold is below that of a known graph."""
         if show:
             show.stage("trial of steps", "fits")
         settings, count = self._settings, show.fits if show else None
-        return is_promising(
+        return trial_gain(
             self.problem, self.lams, settings, self.folds[0], self._score, known, count
         )
 

@@ -146,9 +146,9 @@ DESCRIPTIONS: dict[str, str] = {
     column: "orthonormal" (orthonormal polynomials) for most, "asinh" (orthonormal polynomials of
     asinh x) if it is skewed or heavy-tailed, "rank" (bounded polynomials of the rank) if it is
     mostly one value, has very heavy tails, or has only two values. These three are constant
-    outside the range of the training data. "auto+steps" adds steps at quantiles to each of these,
-    as a second branch of levels, for functions that jump; the cross-validated estimators try them
-    with "auto" too, and keep them where they pay (not with a mapping, be it empty). Other names are
+    outside the range of the training data. "auto+steps" adds steps to these, as a second branch of
+    levels, with cuts where y jumps; the cross-validated estimators try them with "auto" too, and
+    keep them where they pay (not with a mapping, be it empty). Other names are
     "polynomial", "hermite", "gaussian", "kernel_pca", "anova", "spline", "steps" and
     "categorical" (centred indicators; more than 32 from frequent to rare).
     Also possible are an object from :mod:`hikernel.bases`, and a mapping from column names or
