@@ -175,6 +175,25 @@ def test_the_intercept_is_the_best_constant(case, start):
 
 
 @every_case
+@pytest.mark.parametrize("start", [0.0, -4.0, 3.0])
+def test_the_intercept_takes_few_steps(case, start, monkeypatch):
+    """Newton's method ends where rounding begins, and does not bisect down to the last bit."""
+    if not case.loss.smooth or case.loss.joint:
+        pytest.skip("bisection is what finds a kink")
+    y, f, weights = case.sample(4, n=200)
+    asked = []
+    gradient = type(case.loss).gradient
+
+    def counted(self, *args):
+        asked.append(args)
+        return gradient(self, *args)
+
+    monkeypatch.setattr(type(case.loss), "gradient", counted)
+    case.loss.intercept(y, f, weights, 0.0, start)
+    assert len(asked) <= 20 * (case.outputs or 1)
+
+
+@every_case
 @pytest.mark.parametrize("shift", [0.0, 1e-9, 0.3, -5.0, 40.0])
 def test_residuals_are_dual_points_even_where_the_intercept_is_off(case, shift):
     y, f, weights = case.sample(5)
