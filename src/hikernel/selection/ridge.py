@@ -41,21 +41,18 @@ remaining copy would reveal the target of the copy left out.
 
 from __future__ import annotations
 
-import itertools
-from contextlib import suppress
-from dataclasses import dataclass
-from functools import partial
-from operator import itemgetter
-from typing import NamedTuple
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg
 
-from hikernel.engines.numerics import backtrack
 from hikernel.engines.protocol import FloatArray
 from hikernel.losses import Loss, SquaredError
+from hikernel.selection.ridge_objective import Curvature, RidgeObjective
 
-__all__ = ["RidgeFit", "fit_ridge", "ridge_work"]
+__all__ = ["RidgeFit", "RidgeStart", "fit_ridge", "ridge_work"]
 
 _PENALTIES = np.geomspace(1e-10, 100.0, 31)
 """Values of mu that are tried, relative to the mean variance of the features."""
@@ -67,9 +64,6 @@ _PATIENCE = 2
 """Where every penalty needs Newton's method, smaller ones are not tried after this many scores in a
 row that are no better than the best; never while the largest penalty is the best, where the fit is
 almost a constant."""
-_CHUNK = 2**21
-"""Numbers per chunk of rows in the leave-one-out step: 16 MiB."""
-_NEWTON_STEPS = 50
 _USUAL_STEPS = 4
 """Newton steps that a penalty usually takes, for the count of work."""
 _SMALLEST_SQUARE = 1e-13
@@ -77,9 +71,6 @@ _SMALLEST_SQUARE = 1e-13
 _TINY = float(np.finfo(float).tiny)
 _LEAST_FREE = 1e-14
 """Least value of 1 - h_i, which is zero for a row that the other rows do not determine."""
-
-_LEAST_FREE_OF_JOINT = 1e-3
-"""Least value of 1 - W_i h_i in a joint loss, where it is approximate."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +90,10 @@ class RidgeFit:
     gap : float or None
         Proven bound on how far a fit under constraints is from its optimum, relative to its
         objective; None without constraints.
+    position : int or None
+        Position of mu among the penalties of Newton's method, the largest first; None otherwise.
+    curvature : Curvature or None
+        The Hessian of the loss at the fit where it took Newton's method.
     """
 
     coef: FloatArray
@@ -106,6 +101,35 @@ class RidgeFit:
     mu: float
     score: float
     gap: float | None = None
+    position: int | None = None
+    curvature: Curvature | None = field(default=None, repr=False, compare=False)
+
+    def part(self, columns: NDArray[np.intp]) -> RidgeStart:
+        """Return where to start the fit of some of the columns, given by position."""
+        coef, curvature = self.coef[columns], self.curvature
+        if curvature is not None:
+            index = np.append(columns, len(self.coef))
+            curvature = curvature.restrict(index, len(curvature.hessian) // (len(self.coef) + 1))
+        return RidgeStart(coef, self.position, curvature)
+
+
+@dataclass(frozen=True)
+class RidgeStart:
+    """What is known of a fit beforehand. It saves time, and is no part of the problem.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (R,) or (R, k)
+        Coefficients near B.
+    position : int or None
+        Position of a penalty near mu (``RidgeFit``), from which penalties are tried both ways.
+    curvature : Curvature or None
+        The Hessian of the loss near B.
+    """
+
+    coef: FloatArray
+    position: int | None = None
+    curvature: Curvature | None = None
 
 
 def fit_ridge(
@@ -114,6 +138,7 @@ def fit_ridge(
     omega: FloatArray,
     loss: Loss,
     relative_mu: float | None = None,
+    start: RidgeStart | None = None,
 ) -> RidgeFit:
     """Fit ridge with the penalty chosen by leave-one-out.
 
@@ -130,10 +155,12 @@ def fit_ridge(
     relative_mu : float, optional
         Fixed mu instead of leave-one-out, relative to the mean variance of the features. 0 means
         no penalty; if several fits are then optimal, the one of least norm is returned.
+    start : RidgeStart, optional
+        What is known of the fit; used where it takes Newton's method.
     """
     if isinstance(loss, SquaredError) and y.ndim == 1:
         return _squared(features, y, omega, relative_mu)
-    return _general(features, y, omega, loss, relative_mu)
+    return _general(features, y, omega, loss, relative_mu, start)
 
 
 def ridge_work(n_rows: int, n_columns: int, n_outputs: int, loss: Loss) -> float:
@@ -195,7 +222,12 @@ def _decomposed(features: FloatArray) -> tuple[FloatArray, FloatArray, FloatArra
 
 
 def _general(
-    features: FloatArray, y: FloatArray, omega: FloatArray, loss: Loss, relative_mu: float | None
+    features: FloatArray,
+    y: FloatArray,
+    omega: FloatArray,
+    loss: Loss,
+    relative_mu: float | None,
+    start: RidgeStart | None,
 ) -> RidgeFit:
     n, size = features.shape
     means = omega @ features
@@ -204,29 +236,62 @@ def _general(
     shape, y = y.shape[1:], y.reshape(n, -1)
     outputs = _contrasts(y.shape[1]) if loss.shift_invariant else np.eye(y.shape[1])
     problem = RidgeObjective(np.hstack([features, np.ones((n, 1))]), y, omega, loss, outputs)
+    grid = _FEW_PENALTIES[::-1] if relative_mu is None else np.array([relative_mu])
+    first = None if relative_mu is not None or start is None else start.position
     theta = np.zeros((size + 1, outputs.shape[1]))
-    theta[-1] = loss.intercept(y, np.zeros(y.shape), omega) @ outputs
-    best: RidgeFit | None = None
-    grid = _FEW_PENALTIES if relative_mu is None else np.array([relative_mu])
-    curvature: Curvature | None = None
-    worse = 0
-    for k, mu in enumerate(unit * grid[::-1]):
-        penalty = np.full((size + 1, 1), max(float(mu), 1e-12 * unit, _TINY))
+    known = None if start is None else start.curvature
+    if start is not None and (first is not None or relative_mu is not None):
+        theta[:-1] = start.coef.reshape(size, -1) @ outputs
+    theta[-1] = loss.intercept(y, problem.predict(theta), omega) @ outputs
+    # Theta and curvature of every penalty tried: the nearest one is where the next begins.
+    solved: dict[int, tuple[FloatArray, Curvature]] = {}
+    scores: dict[int, float] = {}
+    for k in _positions(scores, len(grid), first):
+        near = min(solved, key=lambda tried: abs(tried - k), default=None)
+        begin, curvature = (theta, known) if near is None else solved[near]
+        mu = float(unit * grid[k])
+        penalty = np.full((size + 1, 1), max(mu, 1e-12 * unit, _TINY))
         penalty[-1] = 0.0
-        theta, factor, curvature = problem.minimise(penalty, theta, curvature)
-        score = loss.error(float(omega @ loss.value(y, problem.left_out(theta, factor))))
-        worse += 1
-        if best is None or score < best.score:
-            worse = 0
-            coef = theta @ outputs.T
-            intercept = coef[-1] - means @ coef[:-1]
-            best = RidgeFit(
-                coef[:-1].reshape(size, *shape), intercept.reshape(shape), float(mu), score
-            )
-        if _PATIENCE <= worse < k:
+        found, factor, curvature = problem.minimise(penalty, begin, curvature)
+        scores[k] = loss.error(float(omega @ loss.value(y, problem.left_out(found, factor))))
+        solved[k] = found, curvature
+        solved = {i: solved[i] for i in {k, _best(scores), max(solved), min(solved)}}
+    best = _best(scores)
+    theta, curvature = solved[best]
+    coef = theta @ outputs.T
+    intercept = coef[-1] - means @ coef[:-1]
+    return RidgeFit(
+        coef[:-1].reshape(size, *shape),
+        intercept.reshape(shape),
+        float(unit * grid[best]),
+        scores[best],
+        position=best if relative_mu is None else None,
+        curvature=curvature,
+    )
+
+
+def _positions(scores: dict[int, float], size: int, first: int | None) -> Iterator[int]:
+    """Yield the positions of the penalties to try, while ``scores`` is filled with their scores.
+
+    They begin with the largest penalty, and end after ``_PATIENCE`` scores that are no better than
+    the best. Where a position is given to begin with, they go from there to smaller penalties, and
+    then to larger ones: to the same end if the score has one minimum.
+    """
+    begin = 0 if first is None else min(max(first, 0), size - 1)
+    for k in range(begin, size):
+        yield k
+        best = _best(scores)
+        if k - best >= _PATIENCE and best > 0:
             break
-    assert best is not None
-    return best
+    for k in range(begin - 1, -1, -1):
+        if _best(scores) - k > _PATIENCE:
+            break
+        yield k
+
+
+def _best(scores: dict[int, float]) -> int:
+    """Return the position of the least score; the largest penalty of equal ones."""
+    return min(sorted(scores), key=lambda k: scores[k])
 
 
 def _contrasts(k: int) -> FloatArray:
@@ -238,146 +303,3 @@ def _contrasts(k: int) -> FloatArray:
            [ 0.  , -0.82]])
     """
     return np.asarray(linalg.helmert(k).T)
-
-
-class Curvature(NamedTuple):
-    """The Hessian of the loss, and what a joint loss subtracts from it: its square, or None."""
-
-    hessian: FloatArray
-    coupling: FloatArray | None
-
-
-@dataclass(frozen=True)
-class RidgeObjective:
-    """The objective in theta of shape (R + 1, outputs), whose last row holds the intercepts.
-
-    In its Hessian theta is flattened one output after the other.
-    """
-
-    design: FloatArray
-    y: FloatArray
-    omega: FloatArray
-    loss: Loss
-    outputs: FloatArray
-
-    def predict(self, theta: FloatArray) -> FloatArray:
-        """Return f, shape (n, k)."""
-        return np.asarray(self.design @ theta @ self.outputs.T)
-
-    def derivatives(self, f: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the first and second derivatives of each row's loss with respect to z."""
-        second = self.outputs.T @ self.loss.hessian(self.y, f) @ self.outputs
-        return self.loss.gradient(self.y, f) @ self.outputs, second
-
-    def minimise(
-        self, penalty: FloatArray, theta: FloatArray, curvature: Curvature | None = None
-    ) -> tuple[FloatArray, FloatArray, Curvature]:
-        """Return the minimiser, the Cholesky factor of the Hessian there, and its part of the loss.
-
-        ``curvature`` is that part at theta, where it is known: theta is the minimiser for another
-        penalty. It is most of the work of a step.
-        """
-
-        def stepped(theta: FloatArray, step: FloatArray, length: float) -> tuple[FloatArray, float]:
-            after = theta - length * step
-            losses = self.loss.value(self.y, self.predict(after))
-            penalised = 0.5 * float(np.sum(penalty * after**2))
-            return after, float(self.omega @ losses) + penalised
-
-        _, before = stepped(theta, theta, 0.0)
-        known = curvature
-        for _ in range(_NEWTON_STEPS):
-            f = self.predict(theta)
-            first, second = self.derivatives(f)
-            slope = self.design.T @ (self.omega[:, None] * first) + penalty * theta
-            if known is None:
-                known = self.curvature(second, f)
-            factor = self.factor(known, penalty)
-            step = linalg.cho_solve((factor, True), slope.T.ravel(), check_finite=False)
-            step = step.reshape(slope.T.shape).T
-            descent = -float(np.sum(slope * step))
-            found = backtrack(partial(stepped, theta, step), itemgetter(1), before, descent)
-            if found is None:
-                break
-            (theta, after), _ = found
-            gain, before = before - after, after
-            if gain <= 1e-10 * max(before, 1e-300):
-                break
-            known = None
-        return theta, factor, known or self.curvature(self.derivatives(f)[1], f)
-
-    def curvature(self, second: FloatArray, f: FloatArray) -> Curvature:
-        """Return the Hessian of the loss, from the second derivatives of the rows."""
-        width, outputs = self.design.shape[1], second.shape[1]
-        blocks = np.empty((outputs, width, outputs, width))
-        for a, b in itertools.combinations_with_replacement(range(outputs), 2):
-            if a == b:  # the product of a matrix with its own transpose takes half the time
-                weights = self.omega * (np.maximum(second[:, a, a], 0.0) + 1e-10)
-                half = np.sqrt(weights)[:, None] * self.design
-                blocks[a, :, a] = half.T @ half
-                continue
-            block = self.design.T @ ((self.omega * second[:, a, b])[:, None] * self.design)
-            blocks[a, :, b], blocks[b, :, a] = block, block
-        hessian = blocks.reshape(outputs * width, outputs * width)
-        return Curvature(hessian, self.loss.coupling(self.y, f, self.design))
-
-    def factor(self, curvature: Curvature, penalty: FloatArray) -> FloatArray:
-        """Return the Cholesky factor of the Hessian of the objective."""
-        hessian, coupling = curvature.hessian.copy(), curvature.coupling
-        outputs = len(hessian) // len(penalty)
-        diagonal = np.tile(penalty[:, 0], outputs) + 1e-14 * np.trace(hessian)
-        hessian.flat[:: len(hessian) + 1] += diagonal
-        if coupling is not None:
-            # The Hessian of a joint loss is zero along the intercept, which the loss fixes.
-            smaller = hessian - coupling.T @ coupling
-            smaller[-1, -1] += np.trace(hessian)
-            # Where rounding makes it indefinite, its upper bound takes its place.
-            with suppress(linalg.LinAlgError):
-                return np.asarray(linalg.cholesky(smaller, lower=True, check_finite=False))
-        return np.asarray(
-            linalg.cholesky(hessian, lower=True, overwrite_a=True, check_finite=False)
-        )
-
-    def left_out(self, theta: FloatArray, factor: FloatArray) -> FloatArray:
-        """Return f_(i) of every row i, predicted after one Newton step without that row."""
-        (n, width), outputs = self.design.shape, theta.shape[1]
-        f = self.predict(theta)
-        if self.loss.joint:
-            return self._left_out_of_joint(f, factor)
-        first, second = self.derivatives(f)
-        if outputs == 1:
-            half = linalg.solve_triangular(factor, self.design.T, lower=True, check_finite=False)
-            sizes = self.omega * np.sum(half**2, axis=0)
-            free = np.maximum(1.0 - sizes * second[:, 0, 0], 1e-10)
-            return np.asarray(f + (first[:, 0] * sizes / free)[:, None] @ self.outputs.T)
-        inverse = linalg.solve_triangular(
-            factor, np.eye(len(factor)), lower=True, check_finite=False
-        )
-        inverse = inverse.reshape(-1, width).T
-        chunk = max(_CHUNK // inverse.shape[1], 1)
-        for rows in (slice(start, start + chunk) for start in range(0, n, chunk)):
-            # With Q = S S', (I - Q W)^-1 Q = S (I - S' W S)^-1 S'. S is rotated so that the
-            # matrix in the middle is diagonal.
-            solved = np.sqrt(self.omega[rows, None]) * (self.design[rows] @ inverse)
-            solved = solved.reshape(-1, len(factor), outputs)
-            squares, root = np.linalg.eigh(solved.transpose(0, 2, 1) @ solved)
-            root *= np.sqrt(np.maximum(squares, 0.0))[:, None, :]
-            leverages, turn = np.linalg.eigh(root.transpose(0, 2, 1) @ second[rows] @ root)
-            root = root @ turn
-            along = np.einsum("nab,na->nb", root, first[rows])
-            along /= np.maximum(1.0 - leverages, 1e-10)
-            f[rows] += np.einsum("nab,nb->na", root, along) @ self.outputs.T
-        return f
-
-    def _left_out_of_joint(self, f: FloatArray, factor: FloatArray) -> FloatArray:
-        """Return f_(i) of every row i of a joint loss."""
-
-        def halves(x: FloatArray) -> FloatArray:
-            solved = linalg.solve_triangular(factor, x.T, lower=True, check_finite=False)
-            return np.asarray(np.sqrt(self.omega) * solved)
-
-        pulls, around = self.loss.influence(self.y, f, self.design)
-        leverages = self.loss.curvature(self.y, f)[:, 0] * np.sum(halves(around) ** 2, axis=0)
-        moves = np.sum(halves(self.design) * halves(pulls), axis=0)
-        moves /= np.maximum(1.0 - leverages, _LEAST_FREE_OF_JOINT)
-        return np.asarray(f + moves[:, None])

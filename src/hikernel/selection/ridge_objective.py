@@ -1,0 +1,204 @@
+"""The ridge objective of a loss that is not squared: Newton's method, and rows left out.
+
+The parameters theta of shape (R + 1, outputs) hold the coefficients and, in the last row, the
+intercepts. The Hessian of the objective is computed once at a solution, where leave-one-out needs
+it. On the way there the last one known is used again as long as steps with it converge fast: a step
+takes three products with a vector, a Hessian takes as many as there are columns.
+"""
+
+from __future__ import annotations
+
+import itertools
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from operator import itemgetter
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg
+
+from hikernel.engines.numerics import backtrack
+from hikernel.engines.protocol import FloatArray
+from hikernel.losses import Loss
+
+__all__ = ["Curvature", "RidgeObjective"]
+
+_CHUNK = 2**21
+"""Numbers per chunk of rows in the leave-one-out step: 16 MiB."""
+_NEWTON_STEPS = 50
+_CONVERGED = 1e-10
+"""Relative gain of a step below which the objective is at its minimum."""
+_FAST = 0.05
+"""Gain of a step, relative to the one before, up to which an old Hessian is used again."""
+_LEAST_FREE_OF_JOINT = 1e-3
+"""Least value of 1 - W_i h_i in a joint loss, where it is approximate."""
+
+
+class Curvature(NamedTuple):
+    """The Hessian of the loss, and what a joint loss subtracts from it: its square, or None."""
+
+    hessian: FloatArray
+    coupling: FloatArray | None
+
+    def restrict(self, columns: NDArray[np.intp], n_outputs: int) -> Self:
+        """Return the same for some rows of theta, given by position, the last of them included."""
+        width = len(self.hessian) // n_outputs
+        index = (np.arange(n_outputs)[:, None] * width + columns).ravel()
+        coupling = None if self.coupling is None else self.coupling[:, columns]
+        return self._replace(hessian=self.hessian[np.ix_(index, index)], coupling=coupling)
+
+
+@dataclass(frozen=True)
+class RidgeObjective:
+    """The objective in theta of shape (R + 1, outputs), whose last row holds the intercepts.
+
+    In its Hessian theta is flattened one output after the other.
+    """
+
+    design: FloatArray
+    y: FloatArray
+    omega: FloatArray
+    loss: Loss
+    outputs: FloatArray
+
+    def predict(self, theta: FloatArray) -> FloatArray:
+        """Return f, shape (n, k)."""
+        return np.asarray(self.design @ theta @ self.outputs.T)
+
+    def derivatives(self, f: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the first and second derivatives of each row's loss with respect to z."""
+        second = self.outputs.T @ self.loss.hessian(self.y, f) @ self.outputs
+        return self.slopes(f), second
+
+    def slopes(self, f: FloatArray) -> FloatArray:
+        """Return the first derivatives alone."""
+        return np.asarray(self.loss.gradient(self.y, f) @ self.outputs)
+
+    def minimise(
+        self, penalty: FloatArray, theta: FloatArray, curvature: Curvature | None = None
+    ) -> tuple[FloatArray, FloatArray, Curvature]:
+        """Return the minimiser, the Cholesky factor of the Hessian there, and its part of the loss.
+
+        ``curvature`` is that part near theta, where it is known, as from another penalty.
+        """
+
+        def stepped(theta: FloatArray, step: FloatArray, length: float) -> tuple[FloatArray, float]:
+            after = theta - length * step
+            losses = self.loss.value(self.y, self.predict(after))
+            penalised = 0.5 * float(np.sum(penalty * after**2))
+            return after, float(self.omega @ losses) + penalised
+
+        _, before = stepped(theta, theta, 0.0)
+        factor = None if curvature is None else self.factor(curvature, penalty)
+        last = np.inf  # gain of the last step
+        for _ in range(_NEWTON_STEPS):
+            f = self.predict(theta)
+            if factor is None:
+                first, second = self.derivatives(f)
+                curvature = self.curvature(second, f)
+                factor = self.factor(curvature, penalty)
+                fresh = True
+            else:
+                first, fresh = self.slopes(f), False
+            slope = self.design.T @ (self.omega[:, None] * first) + penalty * theta
+            step = linalg.cho_solve((factor, True), slope.T.ravel(), check_finite=False)
+            step = step.reshape(slope.T.shape).T
+            descent = -float(np.sum(slope * step))
+            found = backtrack(partial(stepped, theta, step), itemgetter(1), before, descent)
+            if found is None:
+                if fresh:
+                    break
+                factor = None
+                continue
+            (theta, after), _ = found
+            gain, before = before - after, after
+            small = gain <= _CONVERGED * max(before, 1e-300)
+            if small and fresh:
+                break
+            if small or gain > _FAST * last:
+                factor, last = None, np.inf
+            else:
+                last = gain
+        if factor is None or curvature is None:
+            f = self.predict(theta)
+            curvature = self.curvature(self.derivatives(f)[1], f)
+            factor = self.factor(curvature, penalty)
+        return theta, factor, curvature
+
+    def curvature(self, second: FloatArray, f: FloatArray) -> Curvature:
+        """Return the Hessian of the loss, from the second derivatives of the rows."""
+        width, outputs = self.design.shape[1], second.shape[1]
+        blocks = np.empty((outputs, width, outputs, width))
+        for a, b in itertools.combinations_with_replacement(range(outputs), 2):
+            if a == b:  # the product of a matrix with its own transpose takes half the time
+                weights = self.omega * (np.maximum(second[:, a, a], 0.0) + 1e-10)
+                half = np.sqrt(weights)[:, None] * self.design
+                blocks[a, :, a] = half.T @ half
+                continue
+            block = self.design.T @ ((self.omega * second[:, a, b])[:, None] * self.design)
+            blocks[a, :, b], blocks[b, :, a] = block, block
+        hessian = blocks.reshape(outputs * width, outputs * width)
+        return Curvature(hessian, self.loss.coupling(self.y, f, self.design))
+
+    def factor(self, curvature: Curvature, penalty: FloatArray) -> FloatArray:
+        """Return the Cholesky factor of the Hessian of the objective."""
+        hessian, coupling = curvature.hessian.copy(), curvature.coupling
+        outputs = len(hessian) // len(penalty)
+        diagonal = np.tile(penalty[:, 0], outputs) + 1e-14 * np.trace(hessian)
+        hessian.flat[:: len(hessian) + 1] += diagonal
+        if coupling is not None:
+            # The Hessian of a joint loss is zero along the intercept, which the loss fixes.
+            smaller = hessian - coupling.T @ coupling
+            smaller[-1, -1] += np.trace(hessian)
+            # Where rounding makes it indefinite, its upper bound takes its place.
+            with suppress(linalg.LinAlgError):
+                return np.asarray(linalg.cholesky(smaller, lower=True, check_finite=False))
+        return np.asarray(
+            linalg.cholesky(hessian, lower=True, overwrite_a=True, check_finite=False)
+        )
+
+    def left_out(self, theta: FloatArray, factor: FloatArray) -> FloatArray:
+        """Return f_(i) of every row i, predicted after one Newton step without that row."""
+        (n, width), outputs = self.design.shape, theta.shape[1]
+        f = self.predict(theta)
+        if self.loss.joint:
+            return self._left_out_of_joint(f, factor)
+        first, second = self.derivatives(f)
+        if outputs == 1:
+            half = linalg.solve_triangular(factor, self.design.T, lower=True, check_finite=False)
+            sizes = self.omega * np.sum(half**2, axis=0)
+            free = np.maximum(1.0 - sizes * second[:, 0, 0], 1e-10)
+            return np.asarray(f + (first[:, 0] * sizes / free)[:, None] @ self.outputs.T)
+        inverse = linalg.solve_triangular(
+            factor, np.eye(len(factor)), lower=True, check_finite=False
+        )
+        inverse = inverse.reshape(-1, width).T
+        chunk = max(_CHUNK // inverse.shape[1], 1)
+        for rows in (slice(start, start + chunk) for start in range(0, n, chunk)):
+            # With Q = S S', (I - Q W)^-1 Q = S (I - S' W S)^-1 S'. S is rotated so that the
+            # matrix in the middle is diagonal.
+            solved = np.sqrt(self.omega[rows, None]) * (self.design[rows] @ inverse)
+            solved = solved.reshape(-1, len(factor), outputs)
+            squares, root = np.linalg.eigh(solved.transpose(0, 2, 1) @ solved)
+            root *= np.sqrt(np.maximum(squares, 0.0))[:, None, :]
+            leverages, turn = np.linalg.eigh(root.transpose(0, 2, 1) @ second[rows] @ root)
+            root = root @ turn
+            along = np.einsum("nab,na->nb", root, first[rows])
+            along /= np.maximum(1.0 - leverages, 1e-10)
+            f[rows] += np.einsum("nab,nb->na", root, along) @ self.outputs.T
+        return f
+
+    def _left_out_of_joint(self, f: FloatArray, factor: FloatArray) -> FloatArray:
+        """Return f_(i) of every row i of a joint loss."""
+
+        def halves(x: FloatArray) -> FloatArray:
+            solved = linalg.solve_triangular(factor, x.T, lower=True, check_finite=False)
+            return np.asarray(np.sqrt(self.omega) * solved)
+
+        pulls, around = self.loss.influence(self.y, f, self.design)
+        leverages = self.loss.curvature(self.y, f)[:, 0] * np.sum(halves(around) ** 2, axis=0)
+        moves = np.sum(halves(self.design) * halves(pulls), axis=0)
+        moves /= np.maximum(1.0 - leverages, _LEAST_FREE_OF_JOINT)
+        return np.asarray(f + moves[:, None])
