@@ -170,7 +170,7 @@ class LossSolve(ABC):
         problem = self.problem
         objective = self.objective(point)
         dual_coef = (self.omega * residuals.T).T / self.lam
-        scores = problem.engine.correlate(problem.nodes, dual_coef)
+        scores = problem.correlate(dual_coef)
         scores[problem.constant_columns] = 0.0
         curve = self.loss.dual_curve(self.y, residuals, self.omega)
         enough = curve.penalty_for((1.0 - self.tol) * objective) / self.lam
@@ -227,7 +227,7 @@ class LossSolve(ABC):
 
     def apply(self, coef: FloatArray) -> FloatArray:
         """Return Phi beta."""
-        return self.problem.engine.apply(self.problem.nodes, coef)
+        return self.problem.apply(coef)
 
     def norm(self, coef: FloatArray) -> float:
         """Return Omega(beta)."""
