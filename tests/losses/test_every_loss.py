@@ -9,6 +9,7 @@ from losses.smoothing import smoothed_value
 from scipy.optimize import minimize, minimize_scalar
 
 from hikernel.losses import CLASSIFICATION, REGRESSION, SURVIVAL, Multinomial, make_loss
+from hikernel.losses.dual_curve import _MULTIPLES, SampledCurve
 
 AMOUNT = 0.1
 
@@ -300,3 +301,26 @@ def test_its_name_makes_it(case):
     choices = REGRESSION | CLASSIFICATION
     assert type(make_loss(case.loss.name, choices)) is type(case.loss)
     assert make_loss(case.loss, choices) is case.loss
+
+
+@every_case
+def test_few_samples_of_the_dual_curve_find_the_best_of_all(case):
+    y, f, weights = case.sample(9, spread=0.3)
+    s = case.smoothing(1e-3)
+    f = f + case.loss.intercept(y, f, weights, s)
+    r = case.loss.residuals(y, f, weights, s)
+    curve = case.loss.dual_curve(y, r, weights)
+    if not isinstance(curve, SampledCurve):
+        pytest.skip("the best multiple has a closed form")
+    every = [(float(m), curve.curve(float(m))) for m in _MULTIPLES]
+    every = [(m, height) for m, height in every if np.isfinite(height)]
+    for penalty in (0.0, 0.01, 0.1, 1.0, 10.0):
+        best = max(height - 0.5 * penalty * m**2 for m, height in every)
+        assert curve.value(penalty) == pytest.approx(max(0.0, best), rel=1e-12)
+    for share in (0.05, 0.5, 0.95):
+        wanted = share * curve.value(0.0)
+        best = max(2.0 * (height - wanted) / m**2 for m, height in every)
+        assert curve.penalty_for(wanted) == pytest.approx(best, rel=1e-12)
+    near = case.loss.dual_curve(y, r, weights)
+    near.penalty_for(near.value(0.01) * (1.0 - 1e-3))
+    assert len(near.heights) < len(every)

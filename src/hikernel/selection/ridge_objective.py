@@ -171,10 +171,7 @@ class RidgeObjective:
             sizes = self.omega * np.sum(half**2, axis=0)
             free = np.maximum(1.0 - sizes * second[:, 0, 0], 1e-10)
             return np.asarray(f + (first[:, 0] * sizes / free)[:, None] @ self.outputs.T)
-        inverse = linalg.solve_triangular(
-            factor, np.eye(len(factor)), lower=True, check_finite=False
-        )
-        inverse = inverse.reshape(-1, width).T
+        inverse = linalg.lapack.dtrtri(factor, lower=1)[0].reshape(-1, width).T
         chunk = max(_CHUNK // inverse.shape[1], 1)
         for rows in (slice(start, start + chunk) for start in range(0, n, chunk)):
             # With Q = S S', (I - Q W)^-1 Q = S (I - S' W S)^-1 S'. S is rotated so that the
