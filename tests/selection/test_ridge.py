@@ -494,3 +494,22 @@ def test_few_hessians_are_computed_along_the_penalties(monkeypatch):
     fit_ridge(features, y, omega, LogLoss())
     assert asked["left_out"] >= 6
     assert asked["curvature"] <= 2 * asked["left_out"]
+
+
+@pytest.mark.parametrize("loss", [SquaredError(), LogLoss(), Poisson()], ids=lambda loss: loss.name)
+@pytest.mark.parametrize(("n", "size"), [(80, 6), (40, 30)])
+def test_a_fit_is_given_up_only_where_its_score_is_too_large(loss, n, size):
+    features, y, omega = case(loss, n, size)
+    fit = fit_ridge(features.copy(), y, omega, loss)
+    for share in (0.01, 0.5, 0.9, 1.0, 1.1):
+        start = fit.part(np.arange(size))
+        found = fit_ridge(features.copy(), y, omega, loss, None, start, share * fit.score)
+        if share >= 1.0:
+            assert found.score == pytest.approx(fit.score, rel=1e-6)
+        else:
+            assert found.score > share * fit.score
+    assert fit_ridge(features.copy(), y, omega, loss, None, None, 1e-3 * fit.score).score == np.inf
+    few = fit_ridge(features[:, :1].copy(), y, omega, loss)
+    part = fit_ridge(features[:, :1].copy(), y, omega, loss, None, fit.part(np.array([0])))
+    assert part.score == pytest.approx(few.score, rel=1e-6)
+    np.testing.assert_allclose(part.coef, few.coef, atol=1e-5)

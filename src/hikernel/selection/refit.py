@@ -184,6 +184,8 @@ def _in_two_passes(
     exact = isinstance(problem.loss, SquaredError) and problem.y.ndim == 1
     relative = None if exact else whole.mu / max(float(np.mean(squares)), _TINY)
     tried = 0
+    # The error of a joint loss may be negative: its model gains more than one per event.
+    most = whole.score + _DROPPED_ERROR * abs(whole.score)
     for least in _DROPPED_SHARES:
         index = np.flatnonzero(shares >= least)
         if len(index) == len(nodes):
@@ -193,9 +195,10 @@ def _in_two_passes(
         tried, columns = len(index), blocks.columns(index)
         few = [nodes[i] for i in index]
         start = whole.part(columns)
-        part = _fit(problem, design, few, features[:, columns], scales[columns], relative, start)
-        # The error of a joint loss may be negative: its model gains more than one per event.
-        if part.score <= whole.score + _DROPPED_ERROR * abs(whole.score):
+        part = _fit(
+            problem, design, few, features[:, columns], scales[columns], relative, start, most
+        )
+        if part.score <= most:
             out = assembled(problem, design, engine, few, scales[columns], part, model)
             return replace(out, position=whole.position)
     return fitted
@@ -281,12 +284,13 @@ def _fit(
     scales: FloatArray,
     relative_mu: float | None = None,
     start: RidgeStart | None = None,
+    most: float = np.inf,
 ) -> RidgeFit:
     """Fit ridge on scaled features of nodes, which are overwritten, as the design constrains it."""
     y, omega, loss = problem.y, problem.engine.row_weights, problem.loss
     directions = design.directions(nodes)
     if not directions:
-        return fit_ridge(features, y, omega, loss, relative_mu, start)
+        return fit_ridge(features, y, omega, loss, relative_mu, start, most)
     from hikernel.selection.constrained import fit_constrained  # imported only when needed
 
     return fit_constrained(features, y, omega, loss, scales, directions, relative_mu)

@@ -69,6 +69,8 @@ _USUAL_STEPS = 4
 _SMALLEST_SQUARE = 1e-13
 """Directions with a squared singular value below this fraction of the largest are dropped."""
 _TINY = float(np.finfo(float).tiny)
+_SURE = 1e-3
+"""Share of a loss that may be rounding, where the loss only has to be large."""
 _LEAST_FREE = 1e-14
 """Least value of 1 - h_i, which is zero for a row that the other rows do not determine."""
 
@@ -94,6 +96,8 @@ class RidgeFit:
         Position of mu among the penalties of Newton's method, the largest first; None otherwise.
     curvature : Curvature or None
         The Hessian of the loss at the fit where it took Newton's method.
+    gram : ndarray of shape (R, R) or None
+        F~'F~ for the squared error with one output.
     """
 
     coef: FloatArray
@@ -103,6 +107,7 @@ class RidgeFit:
     gap: float | None = None
     position: int | None = None
     curvature: Curvature | None = field(default=None, repr=False, compare=False)
+    gram: FloatArray | None = field(default=None, repr=False, compare=False)
 
     def part(self, columns: NDArray[np.intp]) -> RidgeStart:
         """Return where to start the fit of some of the columns, given by position."""
@@ -110,7 +115,8 @@ class RidgeFit:
         if curvature is not None:
             index = np.append(columns, len(self.coef))
             curvature = curvature.restrict(index, len(curvature.hessian) // (len(self.coef) + 1))
-        return RidgeStart(coef, self.position, curvature)
+        gram = None if self.gram is None else self.gram[np.ix_(columns, columns)]
+        return RidgeStart(coef, self.position, curvature, gram)
 
 
 @dataclass(frozen=True)
@@ -125,11 +131,14 @@ class RidgeStart:
         Position of a penalty near mu (``RidgeFit``), from which penalties are tried both ways.
     curvature : Curvature or None
         The Hessian of the loss near B.
+    gram : ndarray of shape (R, R) or None
+        F~'F~, for the squared error.
     """
 
     coef: FloatArray
     position: int | None = None
     curvature: Curvature | None = None
+    gram: FloatArray | None = None
 
 
 def fit_ridge(
@@ -139,6 +148,7 @@ def fit_ridge(
     loss: Loss,
     relative_mu: float | None = None,
     start: RidgeStart | None = None,
+    most: float = np.inf,
 ) -> RidgeFit:
     """Fit ridge with the penalty chosen by leave-one-out.
 
@@ -156,11 +166,15 @@ def fit_ridge(
         Fixed mu instead of leave-one-out, relative to the mean variance of the features. 0 means
         no penalty; if several fits are then optimal, the one of least norm is returned.
     start : RidgeStart, optional
-        What is known of the fit; used where it takes Newton's method.
+        What is known of the fit.
+    most : float, optional
+        A score above which the fit is of no use. Its score is then infinite where that is known
+        before any row is left out: the loss of a row never falls when the row is left out.
     """
     if isinstance(loss, SquaredError) and y.ndim == 1:
-        return _squared(features, y, omega, relative_mu)
-    return _general(features, y, omega, loss, relative_mu, start)
+        gram = None if start is None else start.gram
+        return _squared(features, y, omega, relative_mu, gram, most)
+    return _general(features, y, omega, loss, relative_mu, start, most)
 
 
 def ridge_work(n_rows: int, n_columns: int, n_outputs: int, loss: Loss) -> float:
@@ -173,7 +187,12 @@ def ridge_work(n_rows: int, n_columns: int, n_outputs: int, loss: Loss) -> float
 
 
 def _squared(
-    features: FloatArray, y: FloatArray, omega: FloatArray, relative_mu: float | None
+    features: FloatArray,
+    y: FloatArray,
+    omega: FloatArray,
+    relative_mu: float | None,
+    gram: FloatArray | None,
+    most: float,
 ) -> RidgeFit:
     means = omega @ features
     features -= means
@@ -184,7 +203,12 @@ def _squared(
     features[:, np.sum(features**2, axis=0) <= _CONSTANT * means**2] = 0.0
     target = root * (y - center)
     unit = float(np.sum(features**2)) / max(features.shape[1], 1)
-    left, squares, vectors = _decomposed(features)
+    penalties = unit * (_PENALTIES if relative_mu is None else np.array([relative_mu]))
+    gram = features.T @ features if gram is None else gram
+    if most < np.inf and _least_loss(gram, features.T @ target, target, penalties) > most:
+        zero = np.zeros(features.shape[1])
+        return RidgeFit(zero, np.asarray(center), float(penalties[0]), np.inf)
+    left, squares, vectors = _decomposed(features, gram)
     along = left.T @ target
     left_squares = left**2
     # Residuals and 1 - h are computed as the part outside the span of the features plus the part
@@ -192,7 +216,6 @@ def _squared(
     # numbers they would be rounding noise.
     outside = target - left @ along
     free = np.maximum(1.0 - omega - np.sum(left_squares, axis=1), 0.0)
-    penalties = unit * (_PENALTIES if relative_mu is None else np.array([relative_mu]))
     lost = penalties / (squares[:, None] + penalties)
     residuals = outside[:, None] + left @ (lost * along[:, None])
     residuals /= np.maximum(free[:, None] + left_squares @ lost, _LEAST_FREE)
@@ -200,10 +223,25 @@ def _squared(
     best = int(np.argmin(scores))
     mu = float(penalties[best])
     coef = vectors @ (np.sqrt(squares) * along / (squares + mu))
-    return RidgeFit(coef, np.asarray(center - means @ coef), mu, float(scores[best]))
+    return RidgeFit(coef, np.asarray(center - means @ coef), mu, float(scores[best]), gram=gram)
 
 
-def _decomposed(features: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _least_loss(
+    gram: FloatArray, cross: FloatArray, target: FloatArray, penalties: FloatArray
+) -> float:
+    """Return the loss with the smallest penalty, less what may be rounding; zero if unknown."""
+    system = gram.copy()
+    system.flat[:: len(gram) + 1] += float(np.min(penalties))
+    _, coef, info = linalg.lapack.dposv(system, cross)
+    if info != 0:
+        return 0.0
+    loss = float(target @ target) - 2.0 * float(cross @ coef) + float(coef @ gram @ coef)
+    return 0.5 * loss * (1.0 - _SURE)
+
+
+def _decomposed(
+    features: FloatArray, gram: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return U, s^2 and V of the features, without directions of numerically zero size.
 
     With many rows they come from the Gram matrix, which squares the condition number. With few rows
@@ -211,7 +249,7 @@ def _decomposed(features: FloatArray) -> tuple[FloatArray, FloatArray, FloatArra
     """
     n, size = features.shape
     if n > 2 * size:
-        squares, vectors = linalg.eigh(features.T @ features, check_finite=False)
+        squares, vectors = linalg.eigh(gram, check_finite=False)
         kept = squares > _SMALLEST_SQUARE * max(float(np.max(squares, initial=0.0)), _TINY)
         squares, vectors = squares[kept], vectors[:, kept]
         return (features @ vectors) / np.sqrt(squares), squares, vectors
@@ -228,6 +266,7 @@ def _general(
     loss: Loss,
     relative_mu: float | None,
     start: RidgeStart | None,
+    most: float,
 ) -> RidgeFit:
     n, size = features.shape
     means = omega @ features
@@ -253,7 +292,11 @@ def _general(
         penalty = np.full((size + 1, 1), max(mu, 1e-12 * unit, _TINY))
         penalty[-1] = 0.0
         found, factor, curvature = problem.minimise(penalty, begin, curvature)
-        scores[k] = loss.error(float(omega @ loss.value(y, problem.left_out(found, factor))))
+        scores[k] = loss.error(float(omega @ loss.value(y, problem.predict(found))))
+        if loss.joint or scores[k] <= most:
+            scores[k] = loss.error(float(omega @ loss.value(y, problem.left_out(found, factor))))
+        else:
+            scores[k] = np.inf
         solved[k] = found, curvature
         solved = {i: solved[i] for i in {k, _best(scores), max(solved), min(solved)}}
     best = _best(scores)

@@ -171,14 +171,13 @@ class RidgeObjective:
             sizes = self.omega * np.sum(half**2, axis=0)
             free = np.maximum(1.0 - sizes * second[:, 0, 0], 1e-10)
             return np.asarray(f + (first[:, 0] * sizes / free)[:, None] @ self.outputs.T)
-        inverse = linalg.lapack.dtrtri(factor, lower=1)[0].reshape(-1, width).T
-        chunk = max(_CHUNK // inverse.shape[1], 1)
+        inverse = linalg.lapack.dtrtri(factor, lower=1)[0]
+        inverse = inverse.reshape(outputs, width, outputs, width)
+        chunk = max(_CHUNK // (outputs * width), 1)
         for rows in (slice(start, start + chunk) for start in range(0, n, chunk)):
             # With Q = S S', (I - Q W)^-1 Q = S (I - S' W S)^-1 S'. S is rotated so that the
             # matrix in the middle is diagonal.
-            solved = np.sqrt(self.omega[rows, None]) * (self.design[rows] @ inverse)
-            solved = solved.reshape(-1, len(factor), outputs)
-            squares, root = np.linalg.eigh(solved.transpose(0, 2, 1) @ solved)
+            squares, root = np.linalg.eigh(self._own_inverse(inverse, rows))
             root *= np.sqrt(np.maximum(squares, 0.0))[:, None, :]
             leverages, turn = np.linalg.eigh(root.transpose(0, 2, 1) @ second[rows] @ root)
             root = root @ turn
@@ -186,6 +185,22 @@ class RidgeObjective:
             along /= np.maximum(1.0 - leverages, 1e-10)
             f[rows] += np.einsum("nab,nb->na", root, along) @ self.outputs.T
         return f
+
+    def _own_inverse(self, inverse: FloatArray, rows: slice) -> FloatArray:
+        """Return Q_i of some rows, from the inverse of the Cholesky factor by outputs.
+
+        The factor is triangular, and so is its inverse: block (a, b) is zero for b > a.
+        """
+        outputs = len(inverse)
+        design = np.sqrt(self.omega[rows, None]) * self.design[rows]
+        out = np.zeros((len(design), outputs, outputs))
+        for a in range(outputs):
+            halves = [design @ inverse[a, :, b].T for b in range(a + 1)]
+            for b, c in itertools.combinations_with_replacement(range(a + 1), 2):
+                out[:, b, c] += np.einsum("nr,nr->n", halves[b], halves[c])
+        lower = np.tril_indices(outputs, -1)
+        out[:, lower[0], lower[1]] = out[:, lower[1], lower[0]]
+        return out
 
     def _left_out_of_joint(self, f: FloatArray, factor: FloatArray) -> FloatArray:
         """Return f_(i) of every row i of a joint loss."""
