@@ -97,7 +97,7 @@ def test_errors_of_the_work(error, code, line, debug, folder, run, monkeypatch):
 
 def test_the_choices_of_fit_are_those_of_the_library():
     from hikernel.bases import BASES
-    from hikernel.columns.choices import AUTO, WITH_JUMPS, WITH_STEPS
+    from hikernel.columns.basis_choice import AUTO, WITH_JUMPS, WITH_STEPS
     from hikernel.estimators.comparison import RULES
     from hikernel.losses import CLASSIFICATION, REGRESSION
     from hikernel.selection import REFITS

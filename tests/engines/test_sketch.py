@@ -145,7 +145,7 @@ def test_the_part_of_the_heaviest_rows_is_that_of_the_sums(max_order, monkeypatc
     both = engine.tail_diagonal(*where), engine.tail_sums(*where)
     np.testing.assert_allclose(engine.tail_exact_parts(*where), np.maximum(*both))
     monkeypatch.setattr("hikernel.engines.sketch._HEAVIEST", 7)
-    tiny = alpha * np.geomspace(1.0, 1e-6, 60)
+    tiny = np.abs(alpha) * np.geomspace(1.0, 1e-6, 60)
     summer = engine._summer(scales, None)
     kernel = np.prod([np.sum(summer._factor(m, 0, 60) ** 2, axis=1) for m in range(4)], axis=0)
     np.testing.assert_allclose(engine.log_kernels(scales), np.log(kernel))

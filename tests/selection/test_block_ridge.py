@@ -10,7 +10,7 @@ from engines.cases import make_engine
 from hikernel.engines import NumpyEngine
 from hikernel.engines.row_block_engine import RowBlockEngine
 from hikernel.losses import Huber, LogLoss, Multinomial, Poisson, SquaredError
-from hikernel.selection import block_ridge, ridge
+from hikernel.selection import ridge
 from hikernel.selection.block_ridge import BlockFeatures
 from hikernel.selection.ridge import fit_ridge
 from hikernel.selection.term_features import column_variances, scaled_features
@@ -38,8 +38,7 @@ def problem_of(loss):
 def test_fits_are_those_of_the_features_in_memory(loss, relative_mu, monkeypatch):
     if relative_mu == 0.0 and isinstance(loss, LogLoss | Multinomial | Poisson):
         relative_mu = 1e-4  # a separable problem has no solution without a penalty
-    for module in (ridge, block_ridge):
-        monkeypatch.setattr(module, "FEW_PENALTIES", np.geomspace(1e-4, 10.0, 4))
+    monkeypatch.setattr(ridge, "FEW_PENALTIES", np.geomspace(1e-4, 10.0, 4))
     engine, blocks, y, scales = problem_of(loss)
     omega = engine.row_weights
     features = scaled_features(blocks, NODES, scales)
@@ -60,7 +59,7 @@ def test_fits_are_those_of_the_features_in_memory(loss, relative_mu, monkeypatch
 
 
 def test_predictions_that_are_known_take_no_pass(monkeypatch):
-    monkeypatch.setattr(block_ridge, "FEW_PENALTIES", np.array([0.1]))
+    monkeypatch.setattr(ridge, "FEW_PENALTIES", np.array([0.1]))
     _, blocks, y, scales = problem_of(LogLoss())
     asked = []
     apply = RowBlockEngine.apply

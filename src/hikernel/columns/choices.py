@@ -6,9 +6,8 @@ import logging
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +25,7 @@ from hikernel.bases import (
 )
 from hikernel.bases.column import Column
 from hikernel.checks import outside_level
+from hikernel.columns.basis_choice import AND_STEPS, AUTO, CUTS, BasisChoice, Cuts
 from hikernel.columns.reading import column_position, known_columns
 from hikernel.columns.table import ColumnTable
 from hikernel.engines.protocol import FloatArray
@@ -34,10 +34,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
-    "AUTO",
-    "WITH_JUMPS",
-    "WITH_STEPS",
-    "BasisChoice",
     "bases_frame",
     "choose_bases",
     "choose_from",
@@ -57,66 +53,10 @@ are sqrt(6/m) and sqrt(24/m) for normal columns of m distinct values. (m is not 
 because a row of weight two must count like two equal rows.)"""
 _SPIKED = 3.0
 """Largest excess kurtosis after asinh. Columns that are nearly always zero exceed it."""
-AUTO, WITH_JUMPS, WITH_STEPS = "auto", "auto+jumps", "auto+steps"
-"""Names that stand for a choice by column: smooth functions alone, with steps where y jumps, and
-with steps there and between."""
-Cuts = Literal["only", "halved"]
-_CUTS: dict[str, Cuts] = {WITH_JUMPS: "only", WITH_STEPS: "halved"}
-_AND_STEPS = ", and steps where y jumps"
 _LEAST_ROWS = 3
 """Rows of a category below which it stays among the rare ones, if there are many."""
 _ONE_LEVEL = RankPolynomial(degree=1)
 """The basis of columns with at most two values."""
-
-
-@dataclass(frozen=True)
-class BasisChoice:
-    """The basis of one column of the matrix.
-
-    Attributes
-    ----------
-    basis : Basis
-        The basis, not yet fitted.
-    why : str
-        The reason for the choice, in a few words.
-    fixed : bool
-        Whether the degree must not change: the basis was given as an object, or the column has at
-        most two values.
-    at_jumps : {"only", "halved"} or None
-        Whether the cuts of the steps beside a smooth basis follow y, and whether the parts between
-        them are halved.
-    """
-
-    basis: Basis
-    why: str
-    fixed: bool = False
-    at_jumps: Cuts | None = None
-
-    @property
-    def name(self) -> str:
-        """The name of the basis; that of branches names them all."""
-        if isinstance(self.basis, Branches):
-            names = [branch.name for branch in self.basis.bases]
-            return "+".join([names[0], "jumps"] if self.at_jumps == "only" else names)
-        return self.basis.name
-
-    @property
-    def smooth_note(self) -> tuple[str, str]:
-        """Name and reason of a column whose branch of steps is empty, as y does not jump."""
-        assert isinstance(self.basis, Branches)
-        return self.basis.bases[0].name, self.why.removesuffix(_AND_STEPS)
-
-    def at_quantiles(self) -> BasisChoice:
-        """Return the choice with steps at quantiles, where y is not known."""
-        why = self.why.replace(_AND_STEPS, ", and steps at quantiles")
-        return replace(self, at_jumps=None, why=why)
-
-    def with_more_levels(self, extra: int) -> Basis:
-        """Return the basis with its degree raised by ``extra``, unless it is fixed or has none."""
-        degree = getattr(self.basis, "degree", None)
-        if degree is None or self.fixed:
-            return self.basis
-        return replace(self.basis, degree=degree + extra)  # type: ignore[type-var]
 
 
 def choose_bases(
@@ -209,7 +149,7 @@ def column_chooser(
 
 def _cuts(choice: BasisChoice | str) -> Cuts | None:
     """Return how the steps of a choice by column are cut; None without steps."""
-    return _CUTS.get(choice) if isinstance(choice, str) else None
+    return CUTS.get(choice) if isinstance(choice, str) else None
 
 
 def _as_given(spec: Any, degree: int) -> BasisChoice | str:
@@ -217,7 +157,7 @@ def _as_given(spec: Any, degree: int) -> BasisChoice | str:
 
     "auto" and its forms with steps are returned as they are: they depend on the column.
     """
-    if isinstance(spec, str) and spec in (AUTO, *_CUTS):
+    if isinstance(spec, str) and spec in (AUTO, *CUTS):
         return spec
     return BasisChoice(make_basis(spec, degree), "given by basis=", isinstance(spec, Basis))
 
@@ -233,7 +173,7 @@ def _of_distribution(column: Column, degree: int, *, steps: Cuts | None) -> Basi
     if steps is None:
         return smooth
     both = Branches((smooth.basis, Steps(degree)))
-    return BasisChoice(both, smooth.why + _AND_STEPS, True, steps)
+    return BasisChoice(both, smooth.why + AND_STEPS, True, steps)
 
 
 def _smooth(column: Column, degree: int) -> BasisChoice:
@@ -310,7 +250,7 @@ def _of_part(
     waves, why = Periodic(CYCLES[part], degree), f"{part}: waves, which come back"
     if steps is None:
         return BasisChoice(waves, why)
-    return BasisChoice(Branches((waves, Steps(degree))), why + _AND_STEPS, True, steps)
+    return BasisChoice(Branches((waves, Steps(degree))), why + AND_STEPS, True, steps)
 
 
 def _given(

@@ -14,7 +14,8 @@ from hikernel.bases.branches import FittedBranches
 from hikernel.bases.categorical import FittedCategorical
 from hikernel.bases.steps import FittedSteps
 from hikernel.checks import outside_level
-from hikernel.columns.choices import AUTO, WITH_JUMPS, WITH_STEPS, BasisChoice, bases_frame
+from hikernel.columns.basis_choice import AUTO, WITH_JUMPS, WITH_STEPS, BasisChoice
+from hikernel.columns.choices import bases_frame
 from hikernel.columns.reading import lies_in_blocks, read_table
 from hikernel.columns.table import ColumnTable, TableRows
 from hikernel.engines import choose_engine, engine_for_prediction

@@ -33,7 +33,7 @@ from sklearn.tree import DecisionTreeRegressor
 from hikernel.bases import FittedBasis, Steps
 from hikernel.bases.branches import Branches, FittedBranches
 from hikernel.bases.column import Column
-from hikernel.columns.choices import BasisChoice
+from hikernel.columns.basis_choice import BasisChoice
 from hikernel.columns.table import ColumnTable
 from hikernel.engines.machine import check_time
 from hikernel.engines.protocol import FloatArray

@@ -16,7 +16,7 @@ from sklearn.base import clone, is_classifier
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
 from hikernel.checks import random_generator
-from hikernel.columns.choices import AUTO, WITH_JUMPS, WITH_STEPS
+from hikernel.columns.basis_choice import AUTO, WITH_JUMPS, WITH_STEPS
 from hikernel.columns.reading import lies_in_blocks
 from hikernel.engines.protocol import FloatArray
 from hikernel.estimators.training_data import TrainingData

@@ -24,7 +24,7 @@ from scipy.linalg import lapack
 from hikernel.engines.machine import check_time
 from hikernel.engines.numerics import backtrack
 from hikernel.engines.protocol import FloatArray
-from hikernel.losses.loss import QuadraticCurve
+from hikernel.losses.dual_curve import QuadraticCurve
 from hikernel.reduced.forms import Evaluation, Form
 from hikernel.reduced.solution import ReducedSolution, Status
 from hikernel.reduced.variational import THETA_FLOOR, DualNormBound, HullMap

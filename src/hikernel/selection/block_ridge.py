@@ -21,12 +21,12 @@ from hikernel.engines.row_block_engine import RowBlockEngine
 from hikernel.losses import Loss, SquaredError
 from hikernel.selection.ridge import (
     CONSTANT,
-    FEW_PENALTIES,
     LEAST_FREE,
     PENALTIES,
     SMALLEST_SQUARE,
     TINY,
     RidgeFit,
+    RidgeStart,
     best_of_penalties,
 )
 from hikernel.selection.ridge_objective import RidgeObjective, contrasts
@@ -70,7 +70,7 @@ class BlockFeatures:
         """Return the features with further scales of their columns."""
         return BlockFeatures(self.engine, self.nodes, self.scales * scales)
 
-    def copy(self) -> BlockFeatures:
+    def copy(self, order: str = "A") -> BlockFeatures:
         """Return the features, which nothing overwrites."""
         return self
 
@@ -111,11 +111,13 @@ def fit_block_ridge(
     omega: FloatArray,
     loss: Loss,
     relative_mu: float | None = None,
+    start: RidgeStart | None = None,
+    most: float = np.inf,
 ) -> RidgeFit:
     """Fit ridge as ``fit_ridge`` does; the arguments are the same but for the features."""
     if isinstance(loss, SquaredError) and y.ndim == 1:
         return _squared(features, y, omega, relative_mu)
-    return _general(features, y, omega, loss, relative_mu)
+    return _general(features, y, omega, loss, relative_mu, start, most)
 
 
 def _squared(
@@ -200,14 +202,16 @@ def _general(
     omega: FloatArray,
     loss: Loss,
     relative_mu: float | None,
+    start: RidgeStart | None,
+    most: float,
 ) -> RidgeFit:
     n, size = features.shape
     unit = float(np.trace(features.moments(omega)[0])) / max(size, 1)
     outputs = contrasts(loss, int(np.prod(y.shape[1:])))
     none = np.empty((0, size + 1))
     problem = BlockObjective(none, y.reshape(n, -1), omega, loss, outputs, features)
-    grid = FEW_PENALTIES if relative_mu is None else np.array([relative_mu])
-    return best_of_penalties(problem, features.means, unit, grid, y.shape[1:])
+    means = features.means
+    return best_of_penalties(problem, means, unit, y.shape[1:], relative_mu, start, most)
 
 
 @dataclass(frozen=True)
@@ -225,12 +229,10 @@ class BlockObjective(RidgeObjective):
 
     def linear(self, theta: FloatArray) -> FloatArray:
         """Return x_i' theta for every row, shape (n, outputs); it may be asked for again."""
-        for known, found in self._known:
-            if np.array_equal(known, theta):
-                return found
-        found = np.asarray(self.features.apply(theta[:-1]) + theta[-1])
-        self._known[:] = [(theta.copy(), found)]
-        return found
+        coef = theta[:-1]
+        if not self._known or not np.array_equal(self._known[0][0], coef):
+            self._known[:] = [(coef.copy(), self.features.apply(coef))]
+        return np.asarray(self._known[0][1] + theta[-1])
 
     def pull(self, vectors: FloatArray) -> FloatArray:
         """Return sum_i x_i vectors_i, shape (R + 1, outputs)."""

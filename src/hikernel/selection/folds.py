@@ -72,10 +72,6 @@ _FEW_TERMS = 100
 _MORE_PATIENCE = 4
 """Number of steps without a gain after which an error has turned while models have few terms."""
 
-_SHARED = 300
-"""Number of columns from which on the fit of "ridge" is the first pass of "sparse". With fewer it
-takes no time, and two scores that are equal but for rounding stay what they are."""
-
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 ModelScore = Callable[[Fitted, NDArray[np.intp]], float]
@@ -228,6 +224,7 @@ class FoldPath:
         self._points: list[PathPoint] = []
         self._ridge: Fitted | None = None
         self._known: dict[tuple[str | None, object], tuple[float, float]] = {}
+        self._positions: dict[str | None, int] = {}
         self.scores: list[list[float]] = []
         self.effects: list[list[float]] = []
         self.terms: list[int] = []
@@ -278,9 +275,11 @@ class FoldPath:
         alike = variables_key(model, part.design) if name == "variables" else len(self.terms)
         key = (name, alike)
         if key not in self._known:
-            fitted = refit(name, part, model, self._ridge if name == "sparse" else None)
-            wide = fitted is not None and len(fitted.model.coef) >= _SHARED
-            self._ridge = fitted if wide and name == "ridge" else None
+            ridge = self._ridge if name == "sparse" else None
+            fitted = refit(name, part, model, ridge, self._positions.get(name))
+            self._ridge = fitted if name == "ridge" else None
+            if fitted is not None and fitted.position is not None:
+                self._positions[name] = fitted.position
             if fitted is not None and name is not None:
                 n_columns = int(np.sum(fitted.model.widths))
                 n_outputs = int(np.prod(part.y.shape[1:]))

@@ -41,10 +41,12 @@ remaining copy would reveal the target of the copy left out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg
 
 from hikernel.engines.protocol import FloatArray
@@ -54,7 +56,7 @@ from hikernel.selection.ridge_objective import Curvature, RidgeObjective, contra
 if TYPE_CHECKING:
     from hikernel.selection.block_ridge import BlockFeatures
 
-__all__ = ["RidgeFit", "RidgeObjective", "best_of_penalties", "fit_ridge", "ridge_work"]
+__all__ = ["RidgeFit", "RidgeStart", "best_of_penalties", "fit_ridge", "ridge_work"]
 
 PENALTIES = np.geomspace(1e-10, 100.0, 31)
 """Values of mu that are tried, relative to the mean variance of the features."""
@@ -71,6 +73,8 @@ _USUAL_STEPS = 4
 SMALLEST_SQUARE = 1e-13
 """Directions with a squared singular value below this fraction of the largest are dropped."""
 TINY = float(np.finfo(float).tiny)
+_SURE = 1e-3
+"""Share of a loss that may be rounding, where the loss only has to be large."""
 LEAST_FREE = 1e-14
 """Least value of 1 - h_i, which is zero for a row that the other rows do not determine."""
 
@@ -92,6 +96,12 @@ class RidgeFit:
     gap : float or None
         Proven bound on how far a fit under constraints is from its optimum, relative to its
         objective; None without constraints.
+    position : int or None
+        Position of mu among the penalties of Newton's method, the largest first; None otherwise.
+    curvature : Curvature or None
+        The Hessian of the loss at the fit where it took Newton's method.
+    gram : ndarray of shape (R, R) or None
+        F~'F~ for the squared error with one output.
     """
 
     coef: FloatArray
@@ -99,6 +109,40 @@ class RidgeFit:
     mu: float
     score: float
     gap: float | None = None
+    position: int | None = None
+    curvature: Curvature | None = field(default=None, repr=False, compare=False)
+    gram: FloatArray | None = field(default=None, repr=False, compare=False)
+
+    def part(self, columns: NDArray[np.intp]) -> RidgeStart:
+        """Return where to start the fit of some of the columns, given by position."""
+        coef, curvature = self.coef[columns], self.curvature
+        if curvature is not None:
+            index = np.append(columns, len(self.coef))
+            curvature = curvature.restrict(index, len(curvature.hessian) // (len(self.coef) + 1))
+        gram = None if self.gram is None else self.gram[np.ix_(columns, columns)]
+        return RidgeStart(coef, self.position, curvature, gram)
+
+
+@dataclass(frozen=True)
+class RidgeStart:
+    """What is known of a fit beforehand. It saves time, and is no part of the problem.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (R,) or (R, k)
+        Coefficients near B.
+    position : int or None
+        Position of a penalty near mu (``RidgeFit``), from which penalties are tried both ways.
+    curvature : Curvature or None
+        The Hessian of the loss near B.
+    gram : ndarray of shape (R, R) or None
+        F~'F~, for the squared error.
+    """
+
+    coef: FloatArray
+    position: int | None = None
+    curvature: Curvature | None = None
+    gram: FloatArray | None = None
 
 
 def fit_ridge(
@@ -107,6 +151,8 @@ def fit_ridge(
     omega: FloatArray,
     loss: Loss,
     relative_mu: float | None = None,
+    start: RidgeStart | None = None,
+    most: float = np.inf,
 ) -> RidgeFit:
     """Fit ridge with the penalty chosen by leave-one-out.
 
@@ -123,14 +169,20 @@ def fit_ridge(
     relative_mu : float, optional
         Fixed mu instead of leave-one-out, relative to the mean variance of the features. 0 means
         no penalty; if several fits are then optimal, the one of least norm is returned.
+    start : RidgeStart, optional
+        What is known of the fit.
+    most : float, optional
+        A score above which the fit is of no use. Its score is then infinite where that is known
+        before any row is left out: the loss of a row never falls when the row is left out.
     """
     if not isinstance(features, np.ndarray):
         from hikernel.selection.block_ridge import fit_block_ridge  # imported only when needed
 
-        return fit_block_ridge(features, y, omega, loss, relative_mu)
+        return fit_block_ridge(features, y, omega, loss, relative_mu, start, most)
     if isinstance(loss, SquaredError) and y.ndim == 1:
-        return _squared(features, y, omega, relative_mu)
-    return _general(features, y, omega, loss, relative_mu)
+        gram = None if start is None else start.gram
+        return _squared(features, y, omega, relative_mu, gram, most)
+    return _general(features, y, omega, loss, relative_mu, start, most)
 
 
 def ridge_work(n_rows: int, n_columns: int, n_outputs: int, loss: Loss) -> float:
@@ -143,7 +195,12 @@ def ridge_work(n_rows: int, n_columns: int, n_outputs: int, loss: Loss) -> float
 
 
 def _squared(
-    features: FloatArray, y: FloatArray, omega: FloatArray, relative_mu: float | None
+    features: FloatArray,
+    y: FloatArray,
+    omega: FloatArray,
+    relative_mu: float | None,
+    gram: FloatArray | None,
+    most: float,
 ) -> RidgeFit:
     means = omega @ features
     features -= means
@@ -154,7 +211,12 @@ def _squared(
     features[:, np.sum(features**2, axis=0) <= CONSTANT * means**2] = 0.0
     target = root * (y - center)
     unit = float(np.sum(features**2)) / max(features.shape[1], 1)
-    left, squares, vectors = _decomposed(features)
+    penalties = unit * (PENALTIES if relative_mu is None else np.array([relative_mu]))
+    gram = features.T @ features if gram is None else gram
+    if most < np.inf and _least_loss(gram, features.T @ target, target, penalties) > most:
+        zero = np.zeros(features.shape[1])
+        return RidgeFit(zero, np.asarray(center), float(penalties[0]), np.inf)
+    left, squares, vectors = _decomposed(features, gram)
     along = left.T @ target
     left_squares = left**2
     # Residuals and 1 - h are computed as the part outside the span of the features plus the part
@@ -162,7 +224,6 @@ def _squared(
     # numbers they would be rounding noise.
     outside = target - left @ along
     free = np.maximum(1.0 - omega - np.sum(left_squares, axis=1), 0.0)
-    penalties = unit * (PENALTIES if relative_mu is None else np.array([relative_mu]))
     lost = penalties / (squares[:, None] + penalties)
     residuals = outside[:, None] + left @ (lost * along[:, None])
     residuals /= np.maximum(free[:, None] + left_squares @ lost, LEAST_FREE)
@@ -170,10 +231,25 @@ def _squared(
     best = int(np.argmin(scores))
     mu = float(penalties[best])
     coef = vectors @ (np.sqrt(squares) * along / (squares + mu))
-    return RidgeFit(coef, np.asarray(center - means @ coef), mu, float(scores[best]))
+    return RidgeFit(coef, np.asarray(center - means @ coef), mu, float(scores[best]), gram=gram)
 
 
-def _decomposed(features: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _least_loss(
+    gram: FloatArray, cross: FloatArray, target: FloatArray, penalties: FloatArray
+) -> float:
+    """Return the loss with the smallest penalty, less what may be rounding; zero if unknown."""
+    system = gram.copy()
+    system.flat[:: len(gram) + 1] += float(np.min(penalties))
+    _, coef, info = linalg.lapack.dposv(system, cross)
+    if info != 0:
+        return 0.0
+    loss = float(target @ target) - 2.0 * float(cross @ coef) + float(coef @ gram @ coef)
+    return 0.5 * loss * (1.0 - _SURE)
+
+
+def _decomposed(
+    features: FloatArray, gram: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return U, s^2 and V of the features, without directions of numerically zero size.
 
     With many rows they come from the Gram matrix, which squares the condition number. With few rows
@@ -181,7 +257,7 @@ def _decomposed(features: FloatArray) -> tuple[FloatArray, FloatArray, FloatArra
     """
     n, size = features.shape
     if n > 2 * size:
-        squares, vectors = linalg.eigh(features.T @ features, check_finite=False)
+        squares, vectors = linalg.eigh(gram, check_finite=False)
         kept = squares > SMALLEST_SQUARE * max(float(np.max(squares, initial=0.0)), TINY)
         squares, vectors = squares[kept], vectors[:, kept]
         return (features @ vectors) / np.sqrt(squares), squares, vectors
@@ -192,27 +268,34 @@ def _decomposed(features: FloatArray) -> tuple[FloatArray, FloatArray, FloatArra
 
 
 def _general(
-    features: FloatArray, y: FloatArray, omega: FloatArray, loss: Loss, relative_mu: float | None
+    features: FloatArray,
+    y: FloatArray,
+    omega: FloatArray,
+    loss: Loss,
+    relative_mu: float | None,
+    start: RidgeStart | None,
+    most: float,
 ) -> RidgeFit:
     n, size = features.shape
     means = omega @ features
     features -= means
     unit = float(np.sum(omega @ features**2)) / max(size, 1)
-    outputs = contrasts(loss, int(np.prod(y.shape[1:])))
-    design = np.hstack([features, np.ones((n, 1))])
-    problem = RidgeObjective(design, y.reshape(n, -1), omega, loss, outputs)
-    grid = FEW_PENALTIES if relative_mu is None else np.array([relative_mu])
-    return best_of_penalties(problem, means, unit, grid, y.shape[1:])
+    shape, y = y.shape[1:], y.reshape(n, -1)
+    outputs = contrasts(loss, y.shape[1])
+    problem = RidgeObjective(np.hstack([features, np.ones((n, 1))]), y, omega, loss, outputs)
+    return best_of_penalties(problem, means, unit, shape, relative_mu, start, most)
 
 
 def best_of_penalties(
     problem: RidgeObjective,
     means: FloatArray,
     unit: float,
-    grid: FloatArray,
     shape: tuple[int, ...],
+    relative_mu: float | None,
+    start: RidgeStart | None = None,
+    most: float = np.inf,
 ) -> RidgeFit:
-    """Return the fit with the best leave-one-out score.
+    """Return the fit with the best leave-one-out score, or at a fixed penalty.
 
     Parameters
     ----------
@@ -222,32 +305,75 @@ def best_of_penalties(
         What was subtracted from them.
     unit : float
         Their mean variance.
-    grid : ndarray
-        Penalties relative to it, increasing.
     shape : tuple of int
         () for one output, or (k,).
+    relative_mu, start, most
+        As for ``fit_ridge``.
     """
-    y, loss, omega, outputs = problem.y, problem.loss, problem.omega, problem.outputs
-    size = len(means)
+    y, loss, omega, outputs, size = (
+        problem.y,
+        problem.loss,
+        problem.omega,
+        problem.outputs,
+        len(means),
+    )
+    grid = FEW_PENALTIES[::-1] if relative_mu is None else np.array([relative_mu])
+    first = None if relative_mu is not None or start is None else start.position
     theta = np.zeros((size + 1, outputs.shape[1]))
-    theta[-1] = loss.intercept(y, np.zeros(y.shape), omega) @ outputs
-    best: RidgeFit | None = None
-    curvature: Curvature | None = None
-    worse = 0
-    for k, mu in enumerate(unit * grid[::-1]):
-        penalty = np.full((size + 1, 1), max(float(mu), 1e-12 * unit, TINY))
+    known = None if start is None else start.curvature
+    if start is not None and (first is not None or relative_mu is not None):
+        theta[:-1] = start.coef.reshape(size, -1) @ outputs
+    theta[-1] = loss.intercept(y, problem.predict(theta), omega) @ outputs
+    # Theta and curvature of every penalty tried: the nearest one is where the next begins.
+    solved: dict[int, tuple[FloatArray, Curvature]] = {}
+    scores: dict[int, float] = {}
+    for k in _positions(scores, len(grid), first):
+        near = min(solved, key=lambda tried: abs(tried - k), default=None)
+        begin, curvature = (theta, known) if near is None else solved[near]
+        mu = float(unit * grid[k])
+        penalty = np.full((size + 1, 1), max(mu, 1e-12 * unit, TINY))
         penalty[-1] = 0.0
-        theta, factor, curvature = problem.minimise(penalty, theta, curvature)
-        score = loss.error(float(omega @ loss.value(y, problem.left_out(theta, factor))))
-        worse += 1
-        if best is None or score < best.score:
-            worse = 0
-            coef = theta @ outputs.T
-            intercept = coef[-1] - means @ coef[:-1]
-            best = RidgeFit(
-                coef[:-1].reshape(size, *shape), intercept.reshape(shape), float(mu), score
-            )
-        if _PATIENCE <= worse < k:
+        found, factor, curvature = problem.minimise(penalty, begin, curvature)
+        scores[k] = loss.error(float(omega @ loss.value(y, problem.predict(found))))
+        if loss.joint or scores[k] <= most:
+            scores[k] = loss.error(float(omega @ loss.value(y, problem.left_out(found, factor))))
+        else:
+            scores[k] = np.inf
+        solved[k] = found, curvature
+        solved = {i: solved[i] for i in {k, _best(scores), max(solved), min(solved)}}
+    best = _best(scores)
+    theta, curvature = solved[best]
+    coef = theta @ outputs.T
+    intercept = coef[-1] - means @ coef[:-1]
+    return RidgeFit(
+        coef[:-1].reshape(size, *shape),
+        intercept.reshape(shape),
+        float(unit * grid[best]),
+        scores[best],
+        position=best if relative_mu is None else None,
+        curvature=curvature,
+    )
+
+
+def _positions(scores: dict[int, float], size: int, first: int | None) -> Iterator[int]:
+    """Yield the positions of the penalties to try, while ``scores`` is filled with their scores.
+
+    They begin with the largest penalty, and end after ``_PATIENCE`` scores that are no better than
+    the best. Where a position is given to begin with, they go from there to smaller penalties, and
+    then to larger ones: to the same end if the score has one minimum.
+    """
+    begin = 0 if first is None else min(max(first, 0), size - 1)
+    for k in range(begin, size):
+        yield k
+        best = _best(scores)
+        if k - best >= _PATIENCE and best > 0:
             break
-    assert best is not None
-    return best
+    for k in range(begin - 1, -1, -1):
+        if _best(scores) - k > _PATIENCE:
+            break
+        yield k
+
+
+def _best(scores: dict[int, float]) -> int:
+    """Return the position of the least score; the largest penalty of equal ones."""
+    return min(sorted(scores), key=lambda k: scores[k])

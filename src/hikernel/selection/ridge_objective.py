@@ -1,6 +1,9 @@
-"""The objective of a ridge refit with any smooth loss: Newton's method, and rows left out.
+"""The ridge objective of a loss that is not squared: Newton's method, and rows left out.
 
-The formulas are in ``ridge``, which chooses the penalty.
+The parameters theta of shape (R + 1, outputs) hold the coefficients and, in the last row, the
+intercepts. The Hessian of the objective is computed once at a solution, where leave-one-out needs
+it. On the way there the last one known is used again as long as steps with it converge fast: a step
+takes three products with a vector, a Hessian takes as many as there are columns.
 """
 
 from __future__ import annotations
@@ -10,9 +13,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg
 
 from hikernel.engines.numerics import backtrack
@@ -24,6 +28,10 @@ __all__ = ["Curvature", "RidgeObjective", "contrasts"]
 _CHUNK = 2**21
 """Numbers per chunk of rows in the leave-one-out step: 16 MiB."""
 _NEWTON_STEPS = 50
+_CONVERGED = 1e-10
+"""Relative gain of a step below which the objective is at its minimum."""
+_FAST = 0.05
+"""Gain of a step, relative to the one before, up to which an old Hessian is used again."""
 _LEAST_FREE_OF_JOINT = 1e-3
 """Least value of 1 - W_i h_i in a joint loss, where it is approximate."""
 
@@ -49,6 +57,13 @@ class Curvature(NamedTuple):
 
     hessian: FloatArray
     coupling: FloatArray | None
+
+    def restrict(self, columns: NDArray[np.intp], n_outputs: int) -> Self:
+        """Return the same for some rows of theta, given by position, the last of them included."""
+        width = len(self.hessian) // n_outputs
+        index = (np.arange(n_outputs)[:, None] * width + columns).ravel()
+        coupling = None if self.coupling is None else self.coupling[:, columns]
+        return self._replace(hessian=self.hessian[np.ix_(index, index)], coupling=coupling)
 
 
 @dataclass(frozen=True)
@@ -86,15 +101,18 @@ class RidgeObjective:
     def derivatives(self, f: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the first and second derivatives of each row's loss with respect to z."""
         second = self.outputs.T @ self.loss.hessian(self.y, f) @ self.outputs
-        return self.loss.gradient(self.y, f) @ self.outputs, second
+        return self.slopes(f), second
+
+    def slopes(self, f: FloatArray) -> FloatArray:
+        """Return the first derivatives alone."""
+        return np.asarray(self.loss.gradient(self.y, f) @ self.outputs)
 
     def minimise(
         self, penalty: FloatArray, theta: FloatArray, curvature: Curvature | None = None
     ) -> tuple[FloatArray, FloatArray, Curvature]:
         """Return the minimiser, the Cholesky factor of the Hessian there, and its part of the loss.
 
-        ``curvature`` is that part at theta, where it is known: theta is the minimiser for another
-        penalty. It is most of the work of a step.
+        ``curvature`` is that part near theta, where it is known, as from another penalty.
         """
 
         def stepped(theta: FloatArray, step: FloatArray, length: float) -> tuple[FloatArray, float]:
@@ -104,26 +122,41 @@ class RidgeObjective:
             return after, float(self.omega @ losses) + penalised
 
         _, before = stepped(theta, theta, 0.0)
-        known = curvature
+        factor = None if curvature is None else self.factor(curvature, penalty)
+        last = np.inf  # gain of the last step
         for _ in range(_NEWTON_STEPS):
             f = self.predict(theta)
-            first, second = self.derivatives(f)
+            if factor is None:
+                first, second = self.derivatives(f)
+                curvature = self.curvature(second, f)
+                factor = self.factor(curvature, penalty)
+                fresh = True
+            else:
+                first, fresh = self.slopes(f), False
             slope = self.pull(self.omega[:, None] * first) + penalty * theta
-            if known is None:
-                known = self.curvature(second, f)
-            factor = self.factor(known, penalty)
             step = linalg.cho_solve((factor, True), slope.T.ravel(), check_finite=False)
             step = step.reshape(slope.T.shape).T
             descent = -float(np.sum(slope * step))
             found = backtrack(partial(stepped, theta, step), itemgetter(1), before, descent)
             if found is None:
-                break
+                if fresh:
+                    break
+                factor = None
+                continue
             (theta, after), _ = found
             gain, before = before - after, after
-            if gain <= 1e-10 * max(before, 1e-300):
+            small = gain <= _CONVERGED * max(before, 1e-300)
+            if small and fresh:
                 break
-            known = None
-        return theta, factor, known or self.curvature(self.derivatives(f)[1], f)
+            if small or gain > _FAST * last:
+                factor, last = None, np.inf
+            else:
+                last = gain
+        if factor is None or curvature is None:
+            f = self.predict(theta)
+            curvature = self.curvature(self.derivatives(f)[1], f)
+            factor = self.factor(curvature, penalty)
+        return theta, factor, curvature
 
     def curvature(self, second: FloatArray, f: FloatArray) -> Curvature:
         """Return the Hessian of the loss, from the second derivatives of the rows."""
@@ -166,17 +199,13 @@ class RidgeObjective:
             sizes = self.omega * np.sum(half**2, axis=0)
             free = np.maximum(1.0 - sizes * second[:, 0, 0], 1e-10)
             return np.asarray(f + (first[:, 0] * sizes / free)[:, None] @ self.outputs.T)
-        inverse = linalg.solve_triangular(
-            factor, np.eye(len(factor)), lower=True, check_finite=False
-        )
-        inverse = inverse.reshape(-1, width).T
-        chunk = max(_CHUNK // inverse.shape[1], 1)
+        inverse = linalg.lapack.dtrtri(factor, lower=1)[0]
+        inverse = inverse.reshape(outputs, width, outputs, width)
+        chunk = max(_CHUNK // (outputs * width), 1)
         for rows in (slice(start, start + chunk) for start in range(0, n, chunk)):
             # With Q = S S', (I - Q W)^-1 Q = S (I - S' W S)^-1 S'. S is rotated so that the
             # matrix in the middle is diagonal.
-            solved = np.sqrt(self.omega[rows, None]) * (self.design[rows] @ inverse)
-            solved = solved.reshape(-1, len(factor), outputs)
-            squares, root = np.linalg.eigh(solved.transpose(0, 2, 1) @ solved)
+            squares, root = np.linalg.eigh(self._own_inverse(inverse, rows))
             root *= np.sqrt(np.maximum(squares, 0.0))[:, None, :]
             leverages, turn = np.linalg.eigh(root.transpose(0, 2, 1) @ second[rows] @ root)
             root = root @ turn
@@ -184,6 +213,22 @@ class RidgeObjective:
             along /= np.maximum(1.0 - leverages, 1e-10)
             f[rows] += np.einsum("nab,nb->na", root, along) @ self.outputs.T
         return f
+
+    def _own_inverse(self, inverse: FloatArray, rows: slice) -> FloatArray:
+        """Return Q_i of some rows, from the inverse of the Cholesky factor by outputs.
+
+        The factor is triangular, and so is its inverse: block (a, b) is zero for b > a.
+        """
+        outputs = len(inverse)
+        design = np.sqrt(self.omega[rows, None]) * self.design[rows]
+        out = np.zeros((len(design), outputs, outputs))
+        for a in range(outputs):
+            halves = [design @ inverse[a, :, b].T for b in range(a + 1)]
+            for b, c in itertools.combinations_with_replacement(range(a + 1), 2):
+                out[:, b, c] += np.einsum("nr,nr->n", halves[b], halves[c])
+        lower = np.tril_indices(outputs, -1)
+        out[:, lower[0], lower[1]] = out[:, lower[1], lower[0]]
+        return out
 
     def _left_out_of_joint(self, f: FloatArray, factor: FloatArray) -> FloatArray:
         """Return f_(i) of every row i of a joint loss."""
