@@ -396,6 +396,5 @@ class ReducedProblem:
         return self._without_constants(np.block([[self._gram, across], [across.T, within]]))
 
     def _without_constants(self, gram: FloatArray) -> FloatArray:
-        gram[self.constant_columns] = 0.0
-        gram[:, self.constant_columns] = 0.0
+        gram[self.constant_columns] = gram[:, self.constant_columns] = 0.0
         return gram
