@@ -131,6 +131,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/classification.py --speed
 	$(BIN)/python benchmarks/predict.py
 	$(BIN)/python benchmarks/graphs.py
+	$(BIN)/python benchmarks/statistical_bound.py
 	$(BIN)/python benchmarks/consistency.py
 	$(BIN)/python benchmarks/regression.py --speed
 	$(BIN)/python benchmarks/defaults.py --n-jobs 2
@@ -155,7 +156,8 @@ dist: $(DIST)/.dist
 	$(DIST)/bin/python -m twine check --strict dist/*
 	$(DIST)/bin/python tools/check_dist.py dist
 
-# What a user gets today, of hikernel and all extras for users. Anything that cannot be looked up is an error.
+# What a user gets today, of hikernel and all extras for users but gpu, whose torch is gigabytes with
+# CUDA. Anything that cannot be looked up is an error.
 AUDIT := .venv-audit
 audit:
 	$(PYTHON) -m venv --clear $(AUDIT) && $(PYTHON) -m venv --clear $(AUDIT)/user

@@ -8,6 +8,9 @@ that is chosen is chosen within the training rows.
 - "HKL": HKLRegressorCV or HKLClassifierCV with all defaults; "HKL best": with ``rule="best"``.
 - "LightGBM" and "linear" are those of ``peers.py``.
 
+``--stages`` prints the processor seconds of each stage of the fits instead, without any error:
+"folds" are the paths of the folds, "path" that on all rows (``stages.py``).
+
 Results are kept in a file of one line each (``--results``) and not computed again. ``--report``
 prints the table alone. Ends with an error if a target is missed: never worse than the linear model
 beyond one standard error of the paired differences, at or below LightGBM on five of eight, and the
@@ -21,6 +24,7 @@ import sys
 import time
 import warnings
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -29,6 +33,7 @@ import pandas as pd
 from common import read, run_missing
 from peers import OURS, Method, hkl, lightgbm, linear
 from problems import TABLES, default_tables, score, table
+from stages import STAGES, stage_seconds
 from threadpoolctl import threadpool_limits
 
 TARGETS = {"ames": 9.3, "vehicle": 40.0, "credit": 43.5, "diamonds": 1.15, "stackoverflow": 31.2}
@@ -64,6 +69,24 @@ def one_fit(folder: FilePath, name: str, seed: int, method: str) -> dict[str, An
             "end": model.path_.reason.name,
         }
     return out
+
+
+def print_stages(args: argparse.Namespace) -> None:
+    """Print the processor seconds of each stage of the fits with all defaults, and of LightGBM."""
+    names = [*STAGES, "other"]
+    print("| table | LightGBM | all | " + " | ".join(names) + " |")
+    print("|" + " --- |" * (len(names) + 3))
+    for name in args.datasets:
+        for seed in args.seeds:
+            data, boosting = table(args.data, name, seed), ""
+            with warnings.catch_warnings(), threadpool_limits(1):
+                warnings.simplefilter("ignore")
+                found = stage_seconds(partial(hkl, data.X, data.y, data.classes, seed))
+                if find_spec("lightgbm") is not None:
+                    other = stage_seconds(partial(lightgbm, data.X, data.y, data.classes, seed))
+                    boosting = f"{sum(other.values()):.1f}"
+            shown = " | ".join(f"{found[stage]:.1f}" for stage in names)
+            print(f"| {name} | {boosting} | {sum(found.values()):.1f} | {shown} |", flush=True)
 
 
 def describe(row: dict[str, Any]) -> str:
@@ -119,7 +142,11 @@ def main() -> int:
     parser.add_argument("--results", type=FilePath, default=FilePath("build/tables.jsonl"))
     parser.add_argument("--n-jobs", type=int, default=1)
     parser.add_argument("--report", action="store_true", help="print the table alone")
+    parser.add_argument("--stages", action="store_true", help="print seconds per stage instead")
     args = parser.parse_args()
+    if args.stages:
+        print_stages(args)
+        return 0
     if not args.report:
         run_missing(args, partial(one_fit, args.data), describe)
     return 0 if report(args) else 1

@@ -21,6 +21,7 @@ LAYERS = [
     {"cli"},
     {"experiments"},
     {"demo"},
+    {"dask"},
     {"estimators"},
     {"export", "plots", "report"},
     {"consistency", "explain"},
@@ -38,8 +39,19 @@ LAYERS = [
 ]
 RANK = {name: i for i, layer in enumerate(LAYERS) for name in layer}
 
-HEAVY = ["torch", "dask", "matplotlib", "bokeh", "polars", "cvxpy", "numba", "tqdm", "click"]
-MOST_FILES = 40
+HEAVY = [
+    "torch",
+    "triton",
+    "dask",
+    "matplotlib",
+    "bokeh",
+    "polars",
+    "cvxpy",
+    "numba",
+    "tqdm",
+    "click",
+]
+MOST_FILES = 45
 MOST_LINES = 400
 MOST_BRANCHES = 4
 
@@ -219,6 +231,26 @@ def test_heavy_packages_are_not_imported():
     assert [name for name in HEAVY if name in loaded] == []
     # Files are somebody's business only when one is saved or loaded.
     assert "hikernel.persistence" not in loaded
+
+
+@pytest.mark.slow
+def test_a_default_fit_imports_no_torch():
+    code = """
+import sys
+import numpy as np
+from hikernel import HKLRegressor
+X = np.random.default_rng(0).uniform(size=(200, 3))
+HKLRegressor(0.01).fit(X, X[:, 0]).predict(X)
+print("torch" in sys.modules)
+"""
+    assert run(code) == "False\n"
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_torch_is_imported_in_its_engine_only(path):
+    names = {name.split(".")[0] for name in imported_names(ast.parse(path.read_text()), path)}
+    own = path.parent.name == "engines" and path.name.startswith(("torch_", "triton_"))
+    assert own or not names & {"torch", "triton"}
 
 
 @pytest.mark.slow

@@ -51,12 +51,16 @@ def test_every_requirement_has_a_licence_on_the_page(tool):
     wanted = module.by_package(list(module.requirements()))
     assert set(wanted) == set(listed) - {"package", "---"}, "make licences"
     assert module.plain_name("dask[distributed]>=2024.5") == "dask"
+    # A release that is pinned is installed as such to read its licence.
+    assert {"torch==2.13.0", "numpy"} <= set(module.to_install())
 
 
 def test_every_requirement_of_users_and_tests_has_a_lower_bound(tool):
     bounds = tool("lowest").lower_bounds
     extras = PROJECT["optional-dependencies"]
-    for listed in (PROJECT["dependencies"], *(extras[name] for name in ("test", "plot", "report"))):
+    users = ("plot", "report", "parquet", "gpu")
+    for listed in (PROJECT["dependencies"], *(extras[name] for name in ("test", *users))):
         assert len(bounds(listed)) == len(listed)
+    assert bounds(["torch==2.13.0"]) == {"torch": "2.13.0"}
     with pytest.raises(ValueError, match="no lower bound"):
         bounds(["numpy"])

@@ -66,3 +66,10 @@ def test_a_bump_is_no_leak(soak):
     sizes = [100.0, 900.0, 900.0, 900.0, 1400.0, 1400.0, 1400.0, 1400.0, 1400.0, 1400.0]
     notes = [soak.Note(25 * i, size, 5, 2) for i, size in enumerate(sizes, 1)]
     assert soak.verdict(notes) == []
+
+
+def test_too_few_fits_are_refused_in_a_sentence(soak, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["soak.py", "--fits", "40"])
+    with pytest.raises(SystemExit, match="2"):
+        soak.main()
+    assert "40 fits are too few to see growth; do at least 75" in capsys.readouterr().err

@@ -16,7 +16,9 @@ USED = {
     "": "hikernel itself",
     "plot": "pictures",
     "report": "the report page",
-    "parquet": "Parquet and Feather files on the command line",
+    "parquet": "Parquet and Feather files",
+    "dask": "clusters",
+    "gpu": "computing on a GPU",
 }
 """What users install; all other extras are for work on hikernel."""
 
@@ -39,8 +41,9 @@ TAIL = """
 ## Written and checked by commands
 
 `make licences` writes this page again. `make audit` looks for known vulnerabilities of everything
-that a user installs, with pip-audit. It needs a network on which the public advisories for Python
-packages can be read, and fails where a package cannot be looked up: no answer is not a clean one.
+that a user installs, with pip-audit; torch is left out, which is gigabytes with CUDA. It needs a
+network on which the public advisories for Python packages can be read, and fails where a package
+cannot be looked up: no answer is not a clean one.
 """
 
 
@@ -75,6 +78,13 @@ def by_package(extras: list[str]) -> dict[str, list[str]]:
     return found
 
 
+def to_install() -> list[str]:
+    """Return what has to be installed to read all metadata; pinned where a release is pinned."""
+    listed = [requirement for extra in requirements().values() for requirement in extra]
+    pinned = {plain_name(entry): entry for entry in listed if "==" in entry}
+    return [pinned.get(name, name) for name in by_package(list(requirements()))]
+
+
 def table(packages: dict[str, list[str]], words: dict[str, str]) -> str:
     """Return the rows: package, licence, and what it is for."""
     lines = ["", "| package | for | licence |", "| --- | --- | --- |"]
@@ -94,6 +104,6 @@ def page() -> str:
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["--names"]:
-        print(*by_package(list(requirements())), sep="\n")
+        print(*to_install(), sep="\n")
     else:
         Path(sys.argv[1]).write_text(page(), encoding="utf-8")

@@ -10,11 +10,11 @@ import sys
 
 from extra import requirements
 
-_REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+)(\[[^]]*\])?>=(?P<bound>[0-9][0-9.]*)")
+_REQUIREMENT = re.compile(r"(?P<name>[A-Za-z0-9._-]+)(\[[^]]*\])?[>=]=(?P<bound>[0-9][0-9.]*)")
 
 
 def lower_bounds(listed: list[str]) -> dict[str, str]:
-    """Return the lower bound of each requirement such as "numpy>=2.0".
+    """Return the lower bound of each requirement such as "numpy>=2.0" or "torch==2.13.0".
 
     Examples
     --------

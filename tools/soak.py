@@ -212,6 +212,11 @@ def main() -> int:
     parser.add_argument("--fits", type=int, default=500)
     parser.add_argument("--every", type=int, default=25, help="fits between two notes")
     given = parser.parse_args()
+    if given.fits < 3 * given.every:
+        parser.error(
+            f"{given.fits} fits are too few to see growth; do at least {3 * given.every}, or look "
+            "more often with --every."
+        )
     began = time.monotonic()
     notes = soak(given.fits, given.every, KINDS, lambda one: print(one, flush=True))
     found = verdict(notes)

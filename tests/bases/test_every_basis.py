@@ -218,6 +218,16 @@ def test_a_column_of_two_values(case):
 
 
 @every_case
+@pytest.mark.parametrize("n_values", [2, 3, 5])
+def test_no_level_is_empty(case, n_values, rng):
+    # There are fewer directions than levels that were asked for.
+    column = np.repeat(rng.standard_normal(n_values), 3)
+    fitted = case.basis.fit(column)
+    assert min(fitted.widths) >= 1
+    assert [level.shape[1] for level in fitted.transform(column)] == list(fitted.widths)
+
+
+@every_case
 def test_far_points_never_give_nan(case, x):
     fitted = case.basis.fit(x)
     far = np.array([1e308, -1e308, 1e160, -1e80, 1e35, 1e31, -1e29, 1e20, 1e10, 0.0, 5e-324])

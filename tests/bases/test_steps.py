@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hikernel.bases import Branches, Gaussian, OrthonormalPolynomial, Steps
+from hikernel.bases.column import Column
 from hikernel.bases.steps import FittedSteps, short_number
 
 
@@ -141,3 +142,32 @@ def test_fitted_steps_refuse_arrays_that_do_not_fit():
     ):
         with pytest.raises(ValueError, match="teps"):
             FittedSteps(**settings, **bad)
+
+
+def test_steps_at_given_cuts_are_haar_functions_too():
+    rng = np.random.default_rng(0)
+    x, weights = rng.uniform(size=200), rng.uniform(0.1, 2.0, 200)
+    column = Column.from_rows(x, weights)
+    plain = Steps(3).fit_at(column, [0.7, 0.2, 0.1, 0.9])
+    assert plain.widths == (1, 1, 2, 1)
+    fitted = Steps(3).fit_at(column, [0.7, 0.2, 0.1, 0.9], halve=True)
+    assert set(plain.cuts) < set(fitted.cuts)
+    assert fitted.widths == (1, 1, 2, 4)
+    near = [abs(fitted.cuts_of(1)[0] - 0.7), *abs(fitted.cuts_of(2) - [0.2, 0.9])]
+    near.append(abs(fitted.cuts_of(3)[0] - 0.1))
+    assert max(near) < 0.05
+    features = np.hstack(fitted.transform(x))
+    gram = (features.T * (weights / weights.sum())) @ features
+    blocks = np.repeat([1.0, 1.0, 0.5, 0.25], [1, 1, 2, 4])
+    np.testing.assert_allclose(gram, np.diag(blocks), atol=1e-12)
+    coef, *_ = np.linalg.lstsq(features, 1.0 * (x > fitted.cuts_of(1)[0]), rcond=None)
+    assert np.count_nonzero(np.abs(coef) > 1e-9) == 2  # the constant, and one function
+
+
+def test_no_cut_inside_the_column_gives_no_steps():
+    column = Column.from_rows(np.arange(5.0))
+    assert Steps(3).fit_at(column, []) is None
+    assert Steps(3).fit_at(column, [-1.0, 4.0, 9.0]) is None
+    assert Steps(2).fit_at(column, [3.5, -1.0]).cuts.tolist() == [3.0]
+    fitted = Steps(2).fit_at(column, [3.5, -1.0], halve=True)
+    assert [fitted.cuts_of(j).tolist() for j in (1, 2)] == [[3.0], [1.0]]

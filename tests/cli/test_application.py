@@ -97,14 +97,14 @@ def test_errors_of_the_work(error, code, line, debug, folder, run, monkeypatch):
 
 def test_the_choices_of_fit_are_those_of_the_library():
     from hikernel.bases import BASES
-    from hikernel.columns.choices import AUTO, WITH_STEPS
+    from hikernel.columns.basis_choice import AUTO, WITH_JUMPS, WITH_STEPS
     from hikernel.estimators.comparison import RULES
     from hikernel.losses import CLASSIFICATION, REGRESSION
     from hikernel.selection import REFITS
 
     known = {"regression": list(REGRESSION), "classification": list(CLASSIFICATION)}
     assert known == fit_command.LOSSES
-    assert sorted(fit_command.BASES) == sorted([AUTO, WITH_STEPS, *BASES])
+    assert sorted(fit_command.BASES) == sorted([AUTO, WITH_JUMPS, WITH_STEPS, *BASES])
     assert sorted(fit_command.REFITS) == sorted(["auto", "none", *REFITS])
     options = {option.name: option for option in fit_command.fit.params}
     assert set(options["rule"].type.choices) == set(RULES)

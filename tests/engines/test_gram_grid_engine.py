@@ -272,7 +272,7 @@ def test_verbs_that_need_feature_columns_say_so():
         lambda: engine.gram([()], [()], empty, empty),
         lambda: engine.correlate([()], vector, absolute=True),
         lambda: engine.tail_draws([()], vector, scales, None, 10, 0),
-        lambda: engine.tail_diagonal([()], vector, scales, None),
+        lambda: engine.tail_exact_parts([()], vector, scales, None),
     ]
     for call in calls:
         with pytest.raises(NotImplementedError, match="needs feature columns"):

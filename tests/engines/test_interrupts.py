@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from oracles.clocks import stopped_after
 
-from hikernel.engines import NumpyEngine, machine, numerics
+from hikernel.engines import NumpyEngine, interrupts, machine, numerics
 from hikernel.errors import OutOfTime
 from hikernel.losses import CLASSIFICATION, SquaredError, make_loss
 from hikernel.selection.ridge import fit_ridge
@@ -79,7 +79,7 @@ STAGES = {
 
 def done_in(mode, work):
     """Do some work as a fit does it, whose on_interrupt is ``mode``."""
-    with machine.listening(mode == "keep") as stop, machine.time_limit(np.inf, stop):
+    with interrupts.listening(mode == "keep") as stop, machine.time_limit(np.inf, stop):
         work()
 
 

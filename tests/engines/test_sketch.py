@@ -111,9 +111,50 @@ def test_a_row_that_the_draws_cannot_see_is_noticed():
     exact = engine.tail_sums(nodes, alpha, scales)
     draws = engine.tail_draws(nodes, alpha, scales, None, 500, 0)
     assert np.any(sketched_bounds(draws, 0.05) < exact)
-    diagonal = engine.tail_diagonal(nodes, alpha, scales, None)
-    assert np.all(diagonal > 0.5 * exact)
-    assert np.all(sketched_bounds(draws, 0.05, diagonal) >= exact)
+    parts = engine.tail_exact_parts(nodes, alpha, scales, None)
+    assert np.all(parts > 0.5 * exact)
+    assert np.all(sketched_bounds(draws, 0.05, parts) >= exact)
+
+
+def test_rows_that_hide_in_a_group_are_noticed():
+    # Twenty rows at (3, ..., 3), each with so small a dual variable that their diagonal is small.
+    rng = np.random.default_rng(0)
+    n, p = 700, 16
+    X = rng.choice([-0.5, 0.5], size=(n, p))
+    X[:20] = 3.0
+    levels = [[np.ones((n, 1)), X[:, [m]]] for m in range(p)]
+    grid = Grid(geometric_weights([1] * p, 2.0))
+    engine = NumpyEngine([(1, 1)] * p, levels, np.ones(n), [True] * p)
+    alpha = X[:, 0] / n
+    alpha[:20] = 0.03 / n
+    nodes = [((0, 1),)]
+    where = (nodes, alpha, grid.tail_scales())
+    exact = engine.tail_sums(*where)
+    draws = engine.tail_draws(*where, None, 500, 0)
+    diagonal = engine._summer(grid.tail_scales(), None).diagonal(nodes, alpha)
+    assert np.all(sketched_bounds(draws, 0.05, diagonal) < exact)
+    parts = engine.tail_exact_parts(*where, None)
+    assert np.all(sketched_bounds(draws, 0.05, parts) >= exact)
+
+
+@pytest.mark.parametrize("max_order", [None, 2])
+def test_the_part_of_the_heaviest_rows_is_that_of_the_sums(max_order, monkeypatch):
+    engine, grid, alpha = make(60, 4, OrthonormalPolynomial(2), max_order)
+    nodes, scales = [((0, 1),), ((1, 2), (3, 1))], grid.tail_scales()
+    where = nodes, alpha, scales, max_order
+    both = engine.tail_diagonal(*where), engine.tail_sums(*where)
+    np.testing.assert_allclose(engine.tail_exact_parts(*where), np.maximum(*both))
+    monkeypatch.setattr("hikernel.engines.sketch._HEAVIEST", 7)
+    tiny = np.abs(alpha) * np.geomspace(1.0, 1e-6, 60)
+    summer = engine._summer(scales, None)
+    kernel = np.prod([np.sum(summer._factor(m, 0, 60) ** 2, axis=1) for m in range(4)], axis=0)
+    np.testing.assert_allclose(engine.log_kernels(scales), np.log(kernel))
+    masked = np.where(np.argsort(np.argsort(-(tiny**2) * kernel)) < 7, tiny, 0.0)
+    parts = engine.tail_exact_parts(nodes, tiny, scales, max_order)
+    diagonal = engine.tail_diagonal(nodes, tiny, scales, max_order)
+    among = engine.tail_sums(nodes, masked, scales, max_order)
+    np.testing.assert_allclose(parts, np.maximum(diagonal, among))
+    assert np.any(among > diagonal)
 
 
 @pytest.mark.parametrize("max_order", [None, 2])
@@ -126,5 +167,5 @@ def test_the_diagonal_is_that_of_the_sums(max_order):
         engine.tail_sums(nodes, alpha * (np.arange(30) == i), scales, max_order) for i in range(30)
     ]
     np.testing.assert_allclose(
-        engine.tail_diagonal(nodes, alpha, scales, max_order), np.sum(single, axis=0), rtol=1e-8
+        engine._summer(scales, max_order).diagonal(nodes, alpha), np.sum(single, axis=0), rtol=1e-8
     )

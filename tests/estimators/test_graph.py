@@ -30,7 +30,7 @@ from hikernel import (
 )
 from hikernel.graphs import KernelGraph
 from hikernel.losses import Quantile
-from hikernel.selection.training import target_units
+from hikernel.selection.target import target_units
 
 pytestmark = pytest.mark.slow
 

@@ -111,5 +111,7 @@ def test_unknown_engines_are_refused_before_work(engine):
         lambda: HKLRegressorCV(engine=engine).fit(X, Y),
         lambda: hkl_path(X, Y, engine=engine),
     ):
-        with pytest.raises(ValueError, match="engine must be one of 'auto', 'numpy', got"):
+        with pytest.raises(
+            ValueError, match="engine must be one of 'auto', 'numpy', 'torch', 'torch:cpu'"
+        ):
             fit()

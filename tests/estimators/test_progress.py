@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from hikernel import HKLClassifierCV, HKLRegressor, HKLRegressorCV, hkl_path
-from hikernel.engines.features import watcher, watching
+from hikernel.engines.watch import watcher, watching
 from hikernel.errors import CertificateWarning
 from hikernel.estimators import progress
 from hikernel.estimators.progress import FitProgress

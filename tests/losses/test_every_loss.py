@@ -9,6 +9,7 @@ from losses.smoothing import smoothed_value
 from scipy.optimize import minimize, minimize_scalar
 
 from hikernel.losses import CLASSIFICATION, REGRESSION, SURVIVAL, Multinomial, make_loss
+from hikernel.losses.dual_curve import _MULTIPLES, SampledCurve
 
 AMOUNT = 0.1
 
@@ -175,6 +176,25 @@ def test_the_intercept_is_the_best_constant(case, start):
 
 
 @every_case
+@pytest.mark.parametrize("start", [0.0, -4.0, 3.0])
+def test_the_intercept_takes_few_steps(case, start, monkeypatch):
+    """Newton's method ends where rounding begins, and does not bisect down to the last bit."""
+    if not case.loss.smooth or case.loss.joint:
+        pytest.skip("bisection is what finds a kink")
+    y, f, weights = case.sample(4, n=200)
+    asked = []
+    gradient = type(case.loss).gradient
+
+    def counted(self, *args):
+        asked.append(args)
+        return gradient(self, *args)
+
+    monkeypatch.setattr(type(case.loss), "gradient", counted)
+    case.loss.intercept(y, f, weights, 0.0, start)
+    assert len(asked) <= 20 * (case.outputs or 1)
+
+
+@every_case
 @pytest.mark.parametrize("shift", [0.0, 1e-9, 0.3, -5.0, 40.0])
 def test_residuals_are_dual_points_even_where_the_intercept_is_off(case, shift):
     y, f, weights = case.sample(5)
@@ -281,3 +301,26 @@ def test_its_name_makes_it(case):
     choices = REGRESSION | CLASSIFICATION
     assert type(make_loss(case.loss.name, choices)) is type(case.loss)
     assert make_loss(case.loss, choices) is case.loss
+
+
+@every_case
+def test_few_samples_of_the_dual_curve_find_the_best_of_all(case):
+    y, f, weights = case.sample(9, spread=0.3)
+    s = case.smoothing(1e-3)
+    f = f + case.loss.intercept(y, f, weights, s)
+    r = case.loss.residuals(y, f, weights, s)
+    curve = case.loss.dual_curve(y, r, weights)
+    if not isinstance(curve, SampledCurve):
+        pytest.skip("the best multiple has a closed form")
+    every = [(float(m), curve.curve(float(m))) for m in _MULTIPLES]
+    every = [(m, height) for m, height in every if np.isfinite(height)]
+    for penalty in (0.0, 0.01, 0.1, 1.0, 10.0):
+        best = max(height - 0.5 * penalty * m**2 for m, height in every)
+        assert curve.value(penalty) == pytest.approx(max(0.0, best), rel=1e-12)
+    for share in (0.05, 0.5, 0.95):
+        wanted = share * curve.value(0.0)
+        best = max(2.0 * (height - wanted) / m**2 for m, height in every)
+        assert curve.penalty_for(wanted) == pytest.approx(best, rel=1e-12)
+    near = case.loss.dual_curve(y, r, weights)
+    near.penalty_for(near.value(0.01) * (1.0 - 1e-3))
+    assert len(near.heights) < len(every)

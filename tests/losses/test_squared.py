@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from hikernel.losses import SquaredError
-from hikernel.losses.loss import QuadraticCurve
+from hikernel.losses.dual_curve import QuadraticCurve
 
 rng = np.random.default_rng(0)
 Y, F = rng.standard_normal(50), rng.standard_normal(50)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from oracles.dags import factor, random_parents
@@ -9,7 +11,7 @@ from oracles.dags import factor, random_parents
 from hikernel.engines.features import Blocks
 from hikernel.engines.node_kernels import BlockKernel, DenseGram, KernelOperator
 from hikernel.graphs import Dag
-from hikernel.reduced import HullMap
+from hikernel.reduced import HullMap, Status
 from hikernel.reduced.forms import DualForm, PrimalForm
 from hikernel.reduced.kernel_form import KernelForm
 from hikernel.reduced.newton import solve_reduced
@@ -190,3 +192,21 @@ def test_a_system_that_rounding_makes_singular_is_reported():
     constant = KernelForm(KernelOperator([DenseGram(gram)], 4), np.full(4, 0.25), target)
     solved = constant.evaluate(np.ones(1), 1.0)
     assert solved is None or solved.loss <= 0.5 * constant.total * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_solve_that_no_longer_moves_ends(seed):
+    # Beside kernels like these lambda is rounding, and steps are taken that change nothing.
+    rng = np.random.default_rng(seed)
+    kernels = [1e7 * block @ block.T for block in rng.standard_normal((4, N, 2))]
+    kernels += [a * b for a, b in itertools.combinations(kernels, 2)]
+    operator = KernelOperator([DenseGram(K) for K in kernels], N)
+    weights = 10.0 ** rng.uniform(-3.0, 0.0, N)
+    target = rng.standard_normal(N)
+    form = KernelForm(operator, weights, target - weights @ target / weights.sum())
+    parents = {str(i): [] for i in range(4)}
+    pairs = itertools.combinations("0123", 2)
+    parents |= {str(4 + i): list(pair) for i, pair in enumerate(pairs)}
+    solution = solve_reduced(form, HullMap(list(parents), Dag(parents)), 1e-6, tol=1e-9)
+    assert solution.status is Status.STALLED
+    assert solution.n_iter < 50

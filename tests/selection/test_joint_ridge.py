@@ -10,7 +10,8 @@ from sksurv.util import Surv
 
 from hikernel import HKLSurvival
 from hikernel.losses import Cox
-from hikernel.selection.ridge import RidgeObjective, fit_ridge
+from hikernel.selection.ridge import fit_ridge
+from hikernel.selection.ridge_objective import RidgeObjective
 
 CASE = JOINT["cox"]
 

@@ -18,7 +18,8 @@ from hikernel.losses import (
     SquaredHinge,
     Tweedie,
 )
-from hikernel.selection.ridge import RidgeObjective, fit_ridge
+from hikernel.selection.ridge import RidgeStart, fit_ridge
+from hikernel.selection.ridge_objective import RidgeObjective
 
 LOSSES = [LogLoss(), Poisson(), Huber(), SquaredHinge(), Gamma(), Tweedie(1.3)]
 
@@ -414,7 +415,7 @@ def test_the_weight_of_a_row_of_a_class_is_its_copies():
 def test_rows_are_left_out_the_same_in_pieces(monkeypatch):
     features, y, omega = classes(50)
     whole = fit_ridge(features.copy(), y, omega, Multinomial())
-    monkeypatch.setattr("hikernel.selection.ridge._CHUNK", 100)
+    monkeypatch.setattr("hikernel.selection.ridge_objective._CHUNK", 100)
     assert fit_ridge(features.copy(), y, omega, Multinomial()).score == pytest.approx(whole.score)
 
 
@@ -438,3 +439,77 @@ def test_a_class_of_a_single_row_is_left_out_with_it():
     fit = fit_ridge(features.copy(), y, omega, Multinomial())
     assert np.isfinite(fit.score)
     assert np.all(np.isfinite(fit.coef))
+
+
+@pytest.mark.parametrize("first", [0, 3, 7, 11, 14])
+@pytest.mark.parametrize("loss", [LogLoss(), Huber()], ids=lambda loss: loss.name)
+def test_the_penalty_is_the_same_wherever_the_search_begins(loss, first):
+    features, y, omega = case(loss, 80, 15)
+    scan = fit_ridge(features.copy(), y, omega, loss)
+    rng = np.random.default_rng(0)
+    start = RidgeStart(scan.coef + 0.1 * rng.standard_normal(15), first)
+    fit = fit_ridge(features.copy(), y, omega, loss, start=start)
+    assert fit.position == scan.position
+    assert fit.mu == scan.mu
+    assert fit.score == pytest.approx(scan.score, rel=1e-6)
+    np.testing.assert_allclose(fit.coef, scan.coef, atol=1e-5 * np.max(np.abs(scan.coef)))
+
+
+@pytest.mark.parametrize("k", [2, 4])
+def test_a_part_of_a_fit_starts_from_the_whole(k, monkeypatch):
+    features, y, omega = classes(300, k, size=8)
+    loss = Multinomial()
+    whole = fit_ridge(features.copy(), y, omega, loss)
+    columns = np.array([0, 2, 3, 5, 6, 7])
+    asked = []
+    curvature = RidgeObjective.curvature
+
+    def counted(self, *args):
+        asked.append(1)
+        return curvature(self, *args)
+
+    monkeypatch.setattr(RidgeObjective, "curvature", counted)
+    part = features[:, columns]
+    cold = fit_ridge(part.copy(), y, omega, loss, 0.01)
+    n_cold = len(asked)
+    warm = fit_ridge(part.copy(), y, omega, loss, 0.01, whole.part(columns))
+    np.testing.assert_allclose(warm.coef, cold.coef, atol=1e-6)
+    np.testing.assert_allclose(warm.intercept, cold.intercept, atol=1e-6)
+    assert warm.score == pytest.approx(cold.score, rel=1e-6)
+    assert len(asked) - n_cold <= 0.5 * n_cold
+
+
+def test_few_hessians_are_computed_along_the_penalties(monkeypatch):
+    """One at each solution, where leave-one-out needs it, and few on the way there."""
+    features, y, omega = case(LogLoss(), 300, 20)
+    asked = {"curvature": 0, "left_out": 0}
+    for name in asked:
+        method = getattr(RidgeObjective, name)
+
+        def counted(self, *args, name=name, method=method):
+            asked[name] += 1
+            return method(self, *args)
+
+        monkeypatch.setattr(RidgeObjective, name, counted)
+    fit_ridge(features, y, omega, LogLoss())
+    assert asked["left_out"] >= 6
+    assert asked["curvature"] <= 2 * asked["left_out"]
+
+
+@pytest.mark.parametrize("loss", [SquaredError(), LogLoss(), Poisson()], ids=lambda loss: loss.name)
+@pytest.mark.parametrize(("n", "size"), [(80, 6), (40, 30)])
+def test_a_fit_is_given_up_only_where_its_score_is_too_large(loss, n, size):
+    features, y, omega = case(loss, n, size)
+    fit = fit_ridge(features.copy(), y, omega, loss)
+    for share in (0.01, 0.5, 0.9, 1.0, 1.1):
+        start = fit.part(np.arange(size))
+        found = fit_ridge(features.copy(), y, omega, loss, None, start, share * fit.score)
+        if share >= 1.0:
+            assert found.score == pytest.approx(fit.score, rel=1e-6)
+        else:
+            assert found.score > share * fit.score
+    assert fit_ridge(features.copy(), y, omega, loss, None, None, 1e-3 * fit.score).score == np.inf
+    few = fit_ridge(features[:, :1].copy(), y, omega, loss)
+    part = fit_ridge(features[:, :1].copy(), y, omega, loss, None, fit.part(np.array([0])))
+    assert part.score == pytest.approx(few.score, rel=1e-6)
+    np.testing.assert_allclose(part.coef, few.coef, atol=1e-5)

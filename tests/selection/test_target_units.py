@@ -8,7 +8,7 @@ import pytest
 from hikernel import HKLRegressor
 from hikernel.graphs import KernelGraph
 from hikernel.losses import Huber, LogLoss, Quantile, SquaredError
-from hikernel.selection.training import target_units
+from hikernel.selection.target import target_units
 
 
 @pytest.mark.parametrize("loss", [SquaredError(), Huber(), Quantile(0.7)], ids=lambda x: x.name)

@@ -57,7 +57,7 @@ class Branches(Basis):
             raise ValueError(
                 "The bases of Branches need a constant level 0; pass constant_level=True to them."
             )
-        return FittedBranches(scaler, True, fitted)
+        return FittedBranches.of(fitted)
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +75,11 @@ class FittedBranches(FittedBasis):
     def __post_init__(self) -> None:
         if not self.branches or not all(branch.constant_level for branch in self.branches):
             raise ValueError("Branches need at least one basis, with a constant level 0 each.")
+
+    @classmethod
+    def of(cls, branches: tuple[FittedBasis, ...]) -> FittedBranches:
+        """Return fitted bases side by side."""
+        return cls(Standardizer.identity(), True, branches)
 
     @property
     def widths(self) -> tuple[int, ...]:

@@ -1,10 +1,11 @@
-"""Steps: Haar functions at the quantiles of a column, from coarse to fine."""
+"""Steps: Haar functions of a column, from coarse to fine, at quantiles or at given cuts."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
@@ -68,11 +69,35 @@ class Steps(Basis):
         check_integer("degree", self.degree, 1)
 
     def _fit(self, column: Column, scaler: Standardizer) -> FittedSteps:
-        values, weights = column.values, column.weights
+        return self._cut(column, scaler, partial(_halved, column.weights))
+
+    def fit_at(
+        self, column: Column, cuts: Sequence[float], *, halve: bool = False
+    ) -> FittedSteps | None:
+        """Return steps at given cuts, the most important one first; None if none can be made.
+
+        Every part is cut at the most important of the cuts inside it; if there is none, it is not
+        cut, or halved with ``halve``. So the first cut makes level 1 alone. The functions are the
+        Haar functions of these parts.
+        """
+        places = np.searchsorted(column.values, cuts, side="right")
+        cut = partial(_cut_at, places, halve, column.weights)
+        fitted = self._cut(column, Standardizer.identity(), cut)
+        given = places[(places > 0) & (places < len(column.values))]
+        return fitted if len(given) > 0 and fitted.max_level > 0 else None
+
+    def _cut(
+        self,
+        column: Column,
+        scaler: Standardizer,
+        halved: Callable[[int, int], _Half | None],
+    ) -> FittedSteps:
+        """Return the Haar functions of the parts that ``halved`` makes of (start, stop)."""
+        values = column.values
         levels: list[list[_Half]] = []
         parts = [(0, len(values))]
         for _ in range(self.degree):
-            halves = [half for half in (_halved(weights, *part) for part in parts) if half]
+            halves = [half for half in (halved(*part) for part in parts) if half]
             if not halves:
                 break
             levels.append(halves)
@@ -199,6 +224,22 @@ def _halved(weights: FloatArray, start: int, stop: int) -> _Half | None:
     away = np.abs(left[:-1] / left[-1] - 0.5)
     # Of two cuts that are equally good, but for rounding, the lower one.
     cut = start + 1 + int(np.argmax(away <= float(np.min(away)) + _TIE))
+    return _half(weights, start, cut, stop)
+
+
+def _cut_at(
+    places: NDArray[np.intp], halve: bool, weights: FloatArray, start: int, stop: int
+) -> _Half | None:
+    """Return the cut at the first of some places inside a part; without one, perhaps the middle."""
+    for cut in places[(places > start) & (places < stop)].tolist():
+        half = _half(weights, start, cut, stop)
+        if half is not None:
+            return half
+    return _halved(weights, start, stop) if halve else None
+
+
+def _half(weights: FloatArray, start: int, cut: int, stop: int) -> _Half | None:
+    """Return the two sides of a cut; None if one of them is next to nothing."""
     sides = float(np.sum(weights[start:cut])), float(np.sum(weights[cut:stop]))
     if min(sides) < _LIGHTEST * max(sides):
         return None

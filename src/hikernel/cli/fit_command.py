@@ -46,8 +46,8 @@ LOSSES = {
 LOG_LINK = ("poisson", "gamma", "tweedie")
 """Losses that an exposure goes with."""
 BASES = [
-    *("auto", "auto+steps", "polynomial", "orthonormal", "asinh", "rank", "hermite", "gaussian"),
-    *("kernel_pca", "anova", "spline", "steps", "categorical"),
+    *("auto", "auto+jumps", "auto+steps", "polynomial", "orthonormal", "asinh", "rank", "hermite"),
+    *("gaussian", "kernel_pca", "anova", "spline", "steps", "categorical"),
 ]
 _FOLDS = 5
 REFITS = ["auto", "none", "ridge", "sparse", "unpenalised", "variables"]

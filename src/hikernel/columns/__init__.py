@@ -5,7 +5,8 @@ categories and encodes both, ``table`` stores the encoding for new tables, ``cho
 basis for every column, ``column_grid`` builds the graph, and ``column_design`` is the result.
 """
 
-from hikernel.columns.choices import BasisChoice, choose_bases
+from hikernel.columns.basis_choice import BasisChoice
+from hikernel.columns.choices import choose_bases
 from hikernel.columns.column_design import ColumnDesign
 from hikernel.columns.column_grid import ColumnGrid
 from hikernel.columns.table import ColumnTable, TableRows

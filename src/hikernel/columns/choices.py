@@ -6,7 +6,7 @@ import logging
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from hikernel.bases import (
 )
 from hikernel.bases.column import Column
 from hikernel.checks import outside_level
+from hikernel.columns.basis_choice import AND_STEPS, AUTO, CUTS, BasisChoice, Cuts
 from hikernel.columns.reading import column_position, known_columns
 from hikernel.columns.table import ColumnTable
 from hikernel.engines.protocol import FloatArray
@@ -33,11 +34,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = [
-    "AUTO",
-    "WITH_STEPS",
-    "BasisChoice",
     "bases_frame",
     "choose_bases",
+    "choose_from",
     "column_chooser",
     "warn_of_lost_columns",
 ]
@@ -54,46 +53,10 @@ are sqrt(6/m) and sqrt(24/m) for normal columns of m distinct values. (m is not 
 because a row of weight two must count like two equal rows.)"""
 _SPIKED = 3.0
 """Largest excess kurtosis after asinh. Columns that are nearly always zero exceed it."""
-AUTO, WITH_STEPS = "auto", "auto+steps"
-"""Names that stand for a choice by column, without and with steps."""
 _LEAST_ROWS = 3
 """Rows of a category below which it stays among the rare ones, if there are many."""
 _ONE_LEVEL = RankPolynomial(degree=1)
 """The basis of columns with at most two values."""
-
-
-@dataclass(frozen=True)
-class BasisChoice:
-    """The basis of one column of the matrix.
-
-    Attributes
-    ----------
-    basis : Basis
-        The basis, not yet fitted.
-    why : str
-        The reason for the choice, in a few words.
-    fixed : bool
-        Whether the degree must not change: the basis was given as an object, or the column has at
-        most two values.
-    """
-
-    basis: Basis
-    why: str
-    fixed: bool = False
-
-    @property
-    def name(self) -> str:
-        """The name of the basis; that of branches names them all."""
-        if isinstance(self.basis, Branches):
-            return "+".join(branch.name for branch in self.basis.bases)
-        return self.basis.name
-
-    def with_more_levels(self, extra: int) -> Basis:
-        """Return the basis with its degree raised by ``extra``, unless it is fixed or has none."""
-        degree = getattr(self.basis, "degree", None)
-        if degree is None or self.fixed:
-            return self.basis
-        return replace(self.basis, degree=degree + extra)  # type: ignore[type-var]
 
 
 def choose_bases(
@@ -108,8 +71,8 @@ def choose_bases(
 
     With "auto", columns of numbers get orthonormal polynomials unless they are skewed or
     heavy-tailed. In that case they get polynomials of asinh, or bounded polynomials of the rank if
-    a few rows would dominate even polynomials of asinh. With "auto+steps" they get steps as well,
-    in a branch of their own.
+    a few rows would dominate even polynomials of asinh. With "auto+jumps" and "auto+steps" they get
+    steps as well, in a branch of their own.
 
     Parameters
     ----------
@@ -132,17 +95,32 @@ def choose_bases(
     ValueError
         For unknown bases and columns, and for a basis of numbers on a column of categories.
     """
+
+    def distribution(m: int) -> tuple[Column, int]:
+        n_rows = int(np.count_nonzero((weights > 0.0) & ~np.isnan(X[:, m])))
+        return Column.from_rows(X[:, m], weights), n_rows
+
+    return choose_from(spec, degree, table, distribution, labels)
+
+
+def choose_from(
+    spec: Any,
+    degree: int,
+    table: ColumnTable,
+    distribution: Callable[[int], tuple[Column, int]],
+    labels: Sequence[Any] | None = None,
+) -> list[BasisChoice]:
+    """Return the same from the distribution of every column, and its number of values."""
     given = _given(spec, degree, table, labels) if isinstance(spec, Mapping) else {}
     same = AUTO if isinstance(spec, Mapping) else _as_given(spec, degree)
     chosen = []
     for m in range(len(table.names)):
-        n_rows = int(np.count_nonzero((weights > 0.0) & ~np.isnan(X[:, m])))
-        choice = given.get(m) or _of_kind(m, table, n_rows) or same
+        known = cache(partial(distribution, m))
+        choice = given.get(m) or _of_kind(m, table, known) or same
         if m not in given and table.dates:
-            choice = _of_part(m, table, X[:, m], degree, steps=choice == WITH_STEPS) or choice
+            choice = _of_part(m, table, known, degree, steps=_cuts(choice)) or choice
         if isinstance(choice, str):
-            column = Column.from_rows(X[:, m], weights)
-            choice = _of_distribution(column, degree, steps=choice == WITH_STEPS)
+            choice = _of_distribution(known()[0], degree, steps=_cuts(choice))
         chosen.append(choice)
     _log_choices(table, chosen)
     return chosen
@@ -153,32 +131,38 @@ def column_chooser(
 ) -> tuple[Callable[[int, Column], BasisChoice], set[int]]:
     """Return a function that chooses as ``choose_bases`` does, for tables without categories.
 
-    It takes the position of a column and its distribution. The positions that matter, those of
-    columns that the user named, are returned too.
+    It takes the position of a column and its distribution. Steps are cut at quantiles, as nothing
+    is known of y. The positions that matter, those of columns that the user named, are returned
+    too.
     """
     given = _given(spec, degree, table, None) if isinstance(spec, Mapping) else {}
     same = AUTO if isinstance(spec, Mapping) else _as_given(spec, degree)
 
     def choose(m: int, column: Column) -> BasisChoice:
-        choice = given.get(m) or _of_kind(m, table, 0) or same
+        choice = given.get(m) or _of_kind(m, table, lambda: (column, 0)) or same
         if isinstance(choice, BasisChoice):
             return choice
-        return _of_distribution(column, degree, steps=choice == WITH_STEPS)
+        return _of_distribution(column, degree, steps=_cuts(choice)).at_quantiles()
 
     return choose, set(given)
+
+
+def _cuts(choice: BasisChoice | str) -> Cuts | None:
+    """Return how the steps of a choice by column are cut; None without steps."""
+    return CUTS.get(choice) if isinstance(choice, str) else None
 
 
 def _as_given(spec: Any, degree: int) -> BasisChoice | str:
     """Return the choice for a basis given by the user, by name or as an object.
 
-    "auto" and "auto+steps" are returned as they are: they depend on the column.
+    "auto" and its forms with steps are returned as they are: they depend on the column.
     """
-    if isinstance(spec, str) and spec in (AUTO, WITH_STEPS):
+    if isinstance(spec, str) and spec in (AUTO, *CUTS):
         return spec
     return BasisChoice(make_basis(spec, degree), "given by basis=", isinstance(spec, Basis))
 
 
-def _of_distribution(column: Column, degree: int, *, steps: bool) -> BasisChoice:
+def _of_distribution(column: Column, degree: int, *, steps: Cuts | None) -> BasisChoice:
     """Return the choice of "auto" for a column of numbers, from its distribution.
 
     With ``steps``, a branch of steps is beside the smooth functions.
@@ -186,10 +170,10 @@ def _of_distribution(column: Column, degree: int, *, steps: bool) -> BasisChoice
     if column.values.size <= 2:
         return BasisChoice(_ONE_LEVEL, "number with two values: one bounded level", True)
     smooth = _smooth(column, degree)
-    if not steps:
+    if steps is None:
         return smooth
     both = Branches((smooth.basis, Steps(degree)))
-    return BasisChoice(both, f"{smooth.why}, and steps at quantiles", True)
+    return BasisChoice(both, smooth.why + AND_STEPS, True, steps)
 
 
 def _smooth(column: Column, degree: int) -> BasisChoice:
@@ -216,7 +200,9 @@ def _moments(fitted: FittedBasis, column: Column) -> tuple[float, float]:
     return float(column.weights @ t**3), float(column.weights @ t**4) - 3.0
 
 
-def _of_kind(m: int, table: ColumnTable, n_rows: int) -> BasisChoice | None:
+def _of_kind(
+    m: int, table: ColumnTable, known: Callable[[], tuple[Column, int]]
+) -> BasisChoice | None:
     """Return the choice for column m of the matrix, or None if it is a column of numbers."""
     if m >= table.n_values:
         return BasisChoice(_ONE_LEVEL, "marks missing values: one bounded level", True)
@@ -229,7 +215,7 @@ def _of_kind(m: int, table: ColumnTable, n_rows: int) -> BasisChoice | None:
     basis, how = Categorical(), "one block of centred indicators"
     if len(categories) > Categorical.most:
         # Nothing can be learnt about a category from one or two rows, whatever their weights.
-        basis = Categorical(least=min(0.5, (_LEAST_ROWS - 0.5) / max(1, n_rows)))
+        basis = Categorical(least=min(0.5, (_LEAST_ROWS - 0.5) / max(1, known()[1])))
         how = f"{len(categories)} categories, from frequent to rare"
     if m in table.ordered and len(categories) > 2:
         both = Branches((basis, Steps()))
@@ -238,7 +224,12 @@ def _of_kind(m: int, table: ColumnTable, n_rows: int) -> BasisChoice | None:
 
 
 def _of_part(
-    m: int, table: ColumnTable, x: FloatArray, degree: int, *, steps: bool
+    m: int,
+    table: ColumnTable,
+    known: Callable[[], tuple[Column, int]],
+    degree: int,
+    *,
+    steps: Cuts | None,
 ) -> BasisChoice | None:
     """Return the choice for a part of a date that has one of its own, or None.
 
@@ -252,14 +243,14 @@ def _of_part(
     from hikernel.columns.dates import CYCLES, goes_around
 
     date, part = found
-    if part == "year" and m != date.column and np.unique(x[~np.isnan(x)]).size > 2:
+    if part == "year" and m != date.column and known()[0].values.size > 2:
         return BasisChoice(Steps(degree), "year beside the days: jumps at New Year")
-    if part not in CYCLES or not goes_around(x, CYCLES[part]):
+    if part not in CYCLES or not goes_around(known()[0].values, CYCLES[part]):
         return None
     waves, why = Periodic(CYCLES[part], degree), f"{part}: waves, which come back"
-    if not steps:
+    if steps is None:
         return BasisChoice(waves, why)
-    return BasisChoice(Branches((waves, Steps(degree))), f"{why}, and steps at quantiles", True)
+    return BasisChoice(Branches((waves, Steps(degree))), why + AND_STEPS, True, steps)
 
 
 def _given(

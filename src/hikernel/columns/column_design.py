@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hikernel.bases import FittedBasis
+from hikernel.bases.branches import FittedBranches
 from hikernel.bases.categorical import FittedCategorical
 from hikernel.bases.steps import FittedSteps
 from hikernel.checks import outside_level
-from hikernel.columns.choices import AUTO, WITH_STEPS, BasisChoice, bases_frame
-from hikernel.columns.reading import read_table
+from hikernel.columns.basis_choice import AUTO, WITH_JUMPS, WITH_STEPS, BasisChoice
+from hikernel.columns.choices import bases_frame
+from hikernel.columns.reading import lies_in_blocks, read_table
 from hikernel.columns.table import ColumnTable, TableRows
-from hikernel.engines import choose_engine
+from hikernel.engines import choose_engine, engine_for_prediction
 from hikernel.engines.features import Blocks, highest_levels
 from hikernel.engines.machine import in_threads
 from hikernel.engines.protocol import FloatArray, GridEngine, Node
@@ -96,6 +98,10 @@ class ColumnDesign(Design):
 
     def read(self, X: Any) -> FloatArray:
         """Return the matrix of new rows; warn if only one of the two tables has column names."""
+        if lies_in_blocks(X):
+            from hikernel.columns.block_grid import read_blocks  # imported only when needed
+
+            return read_blocks(self, X)  # type: ignore[return-value]
         raw = read_table(X)
         self.check_columns(raw.names, len(raw.columns))
         return self.table.transform(raw)
@@ -136,7 +142,7 @@ class ColumnDesign(Design):
             Positive weights.
         variables : iterable of int, optional
             Variables whose levels are needed, all by default. The others keep level 0 only and must
-            not appear in a node.
+            not appear in a node. Such an engine is for a prediction or a refit: "auto" is NumPy.
         """
         wanted = set(range(len(self.bases))) if variables is None else set(variables)
         constant = [basis.constant_level for basis in self.bases]
@@ -153,7 +159,11 @@ class ColumnDesign(Design):
                 else:
                     yield basis.transform(np.ascontiguousarray(rows[:, m]))[:1]
 
-        make = choose_engine(self.engine_name)
+        if variables is None:
+            stored = sum(sum(w[1:] if c else w) for w, c in zip(widths, constant, strict=True))
+            make = choose_engine(self.engine_name, len(rows) * stored)
+        else:
+            make = engine_for_prediction(self.engine_name)
         return make(widths, levels(), weights, constant)
 
     def predict(self, nodes: Sequence[Node], coef: FloatArray, rows: FloatArray) -> FloatArray:
@@ -173,6 +183,10 @@ class ColumnDesign(Design):
         ndarray of shape (n,) or (n, k)
             Not finite where a row is so far from the training data that a level overflows.
         """
+        if lies_in_blocks(rows):
+            from hikernel.columns.block_grid import predict_blocks  # imported only when needed
+
+            return predict_blocks(self, nodes, coef, rows)  # type: ignore[arg-type]
         highest = highest_levels(nodes)
         needed = self.up_to(highest)
         per_row = sum(sum(needed.bases[m].widths) for m in highest) + len(coef) + 1
@@ -275,11 +289,36 @@ class ColumnDesign(Design):
         """Return the product of the names of the columns of a node, in quotes where needed."""
         return " * ".join(unambiguous(self.names)[m] for m, _ in node)
 
-    def with_steps(self) -> ColumnGrid | None:
-        """Return the columns with steps beside their smooth functions; None if bases are given."""
+    def with_steps(self) -> list[ColumnGrid]:
+        """Return the columns with steps beside smooth functions, in two forms; none if given."""
         source = self.source
-        plain = source is not None and isinstance(source.basis, str) and source.basis == AUTO
-        return replace(source, basis=WITH_STEPS) if source is not None and plain else None
+        if source is None or not isinstance(source.basis, str) or source.basis != AUTO:
+            return []
+        return [replace(source, basis=name) for name in (WITH_JUMPS, WITH_STEPS)]
+
+    @property
+    def follows_target(self) -> bool:
+        """Whether some columns have steps whose cuts follow y."""
+        return any(choice.at_jumps is not None for choice in self.choices)
+
+    def at_jumps(self, rows: FloatArray, weights: FloatArray, residuals: FloatArray) -> Design:
+        """Return the design with the cuts of its steps where the residuals jump.
+
+        Columns without a jump have no steps. All weights follow from the rows again.
+        """
+        if self.source is None:
+            return self
+        from hikernel.columns.jumps import steps_at_jumps  # imported only when needed
+
+        bases = steps_at_jumps(self.bases, self.choices, self.table, rows, weights, residuals)
+        notes = tuple(
+            note
+            if isinstance(basis, FittedBranches) or choice.at_jumps is None
+            else choice.smooth_note
+            for note, basis, choice in zip(self.notes, bases, self.choices, strict=True)
+        )
+        grid = self.source.grid(bases, rows, weights, self.grid.restriction)
+        return replace(self, bases=bases, grid=grid, notes=notes)
 
     def linear(self) -> ColumnGrid | None:
         """Return the columns with one level each, linear for numbers; None for a loaded model."""

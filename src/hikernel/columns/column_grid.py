@@ -14,7 +14,7 @@ from hikernel.bases import FittedBasis
 from hikernel.checks import check_integer, check_number, check_optional_integer
 from hikernel.columns.choices import choose_bases, warn_of_lost_columns
 from hikernel.columns.column_design import ColumnDesign
-from hikernel.columns.reading import holds_sparse, read_table
+from hikernel.columns.reading import holds_sparse, lies_in_blocks, read_table
 from hikernel.columns.table import TableRows
 from hikernel.columns.weights import level_weights
 from hikernel.engines import choose_engine
@@ -75,7 +75,11 @@ class ColumnGrid:
             check_monotone(self.monotone)
 
     def suited_to(self, X: Any) -> ColumnGrid:
-        """Return the grid that reads X: this one, or its sparse form for a sparse X."""
+        """Return the grid that reads X: this one, or its form for a sparse X or for blocks."""
+        if lies_in_blocks(X):
+            from hikernel.columns.block_grid import BlockGrid  # imported only when needed
+
+            return BlockGrid.of(self)
         if not holds_sparse(X):
             return self
         from hikernel.columns.sparse_grid import SparseGrid  # imported only when needed
@@ -143,6 +147,16 @@ class ColumnGrid:
 
             check_bases(signs, table, choices, bases)
         restriction = self._restriction(rows)
+        self.check_limits(bases, restriction)
+        warn_of_lost_columns(matrix, bases, table)
+        notes = tuple((choice.name, choice.why) for choice in choices)
+        grid = self.grid(bases, matrix, weights, restriction)
+        return ColumnDesign(
+            table, bases, grid, notes, self.owner, self.engine, self, tuple(choices), signs
+        )
+
+    def check_limits(self, bases: Sequence[FittedBasis], restriction: Restriction | None) -> None:
+        """Raise if terms are limited, and a basis is in all of them."""
         limited = self.max_order is not None or restriction is not None
         if limited and not all(basis.constant_level for basis in bases):
             what = "interactions" if self.max_order is None else "max_order"
@@ -150,12 +164,6 @@ class ColumnGrid:
                 f"{what} needs bases with a constant level 0: without one every term contains "
                 "every variable. Pass constant_level=True to the basis, or give it by name."
             )
-        warn_of_lost_columns(matrix, bases, table)
-        notes = tuple((choice.name, choice.why) for choice in choices)
-        grid = self.grid(bases, matrix, weights, restriction)
-        return ColumnDesign(
-            table, bases, grid, notes, self.owner, self.engine, self, tuple(choices), signs
-        )
 
     def grid(
         self,

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from hikernel.bases import FittedBasis
-from hikernel.columns.choices import BasisChoice
+from hikernel.columns.basis_choice import BasisChoice
 from hikernel.columns.interactions import check_interactions
 from hikernel.columns.reading import column_position, known_columns
 from hikernel.columns.table import ColumnTable

@@ -27,9 +27,13 @@ __all__ = [
     "column_position",
     "holds_sparse",
     "known_columns",
+    "lies_in_blocks",
     "read_table",
     "unused_name",
 ]
+
+_LARGE = 2**25
+"""Numbers from which on an array that is mapped from a file is read in blocks (256 MiB)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +132,22 @@ def holds_sparse(X: Any) -> bool:
     if pd is None or not isinstance(X, pd.DataFrame) or X.shape[1] == 0:
         return False
     return all(isinstance(dtype, pd.SparseDtype) and dtype.fill_value == 0 for dtype in X.dtypes)
+
+
+def lies_in_blocks(X: Any) -> bool:
+    """Return whether X is a table that is read in blocks (:mod:`hikernel.columns.block_table`).
+
+    Of arrays that are mapped from a file only large ones are, and those that joblib makes never.
+    """
+    arrow, polars = sys.modules.get("pyarrow.dataset"), sys.modules.get("polars")
+    if arrow is not None and isinstance(X, arrow.Dataset):
+        return True
+    if polars is not None and isinstance(X, polars.LazyFrame):
+        return True
+    if isinstance(X, np.memmap):
+        plain = X.ndim == 2 and X.size >= _LARGE and X.dtype.kind in "fiu"
+        return plain and "joblib_memmapping" not in str(X.filename)
+    return bool(getattr(type(X), "in_blocks", False))
 
 
 def _refuse_sparse(X: Any) -> None:

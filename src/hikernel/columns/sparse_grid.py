@@ -29,6 +29,7 @@ from hikernel.columns.weights import level_weights
 from hikernel.engines.machine import one_blas_thread, require_memory
 from hikernel.engines.protocol import FloatArray, Node
 from hikernel.engines.sparse_engine import SparseEngine
+from hikernel.engines.torch_device import TorchType
 from hikernel.graphs import Grid, RicherDesign
 
 __all__ = ["SparseDesign", "SparseGrid"]
@@ -74,6 +75,11 @@ class SparseGrid(ColumnGrid):
         if grid.monotone:
             raise ValueError(
                 "monotone is not available for a sparse X; leave it out, or pass X.toarray()."
+            )
+        if TorchType.is_name(grid.engine):
+            raise ValueError(
+                f"engine={grid.engine!r} computes with dense columns, and a sparse X has an engine "
+                'of its own. Leave engine="auto", or pass X.toarray().'
             )
         return cls(**settings | {"max_order": grid.max_order or _MOST_ORDER})
 
@@ -238,8 +244,14 @@ class SparseDesign(ColumnDesign):
         """Return every distinct basis once, and which columns have it."""
         return SharedBases.of(self.bases)
 
-    def with_steps(self) -> None:
-        """Return None: steps of sparse columns are fitted where basis= asks for them."""
+    def with_steps(self) -> list[ColumnGrid]:
+        """Return nothing: steps of sparse columns are fitted where basis= asks for them."""
+        return []
+
+    @property
+    def follows_target(self) -> bool:
+        """False: steps of sparse columns are cut at quantiles."""
+        return False
 
     def linear(self) -> ColumnGrid | None:
         """Return the columns with one linear level each; None for a loaded model."""

@@ -18,7 +18,7 @@ from scipy import sparse
 
 from hikernel.bases import FittedBasis
 from hikernel.bases.column import Column
-from hikernel.columns.choices import BasisChoice
+from hikernel.columns.basis_choice import BasisChoice
 from hikernel.columns.sparse_rows import SparseRows
 from hikernel.columns.weights import LevelSizes, level_size
 from hikernel.engines.machine import require_memory

@@ -1,4 +1,4 @@
-"""What engines share: row weights, blocks, products of levels, rounding margins, who watches.
+"""What engines share: row weights, blocks, products of levels, rounding margins.
 
 Certificates need scores that are never too small. ``rounding_margin`` is the single definition of
 the bound on the rounding error of a sum over the rows.
@@ -6,11 +6,9 @@ the bound on the rounding error of a sum over the rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,20 +25,13 @@ __all__ = [
     "by_output",
     "centred_gram",
     "cut_blocks",
+    "highest_levels",
+    "level_spans",
     "normalised",
     "rounding_margin",
-    "watched",
-    "watcher",
-    "watching",
 ]
 
 IndexArray = NDArray[np.intp]
-
-Result = TypeVar("Result")
-Watcher = Callable[[float], None]
-
-_watcher: ContextVar[Watcher | None] = ContextVar("watcher", default=None)
-"""Is told which share of the work at hand is done; only ``watching`` sets it."""
 
 _WIDE = 32
 """Columns of a level from which on its rows may repeat, as they do in levels of many categories.
@@ -89,37 +80,24 @@ def cut_blocks(widths: Sequence[int], most: int) -> Iterator[slice]:
         yield slice(start, len(widths))
 
 
-@contextmanager
-def watching(watch: Watcher | None) -> Iterator[None]:
-    """Let a function be told, within the context, which share of the work there is done."""
-    before = _watcher.get()
-    try:
-        _watcher.set(watch)
-        yield
-    finally:
-        _watcher.set(before)
+def level_spans(
+    widths: Sequence[tuple[int, ...]], constant_levels: Sequence[bool]
+) -> tuple[dict[tuple[int, int], slice], int]:
+    """Return the columns of every stored (variable, level), and their number in all.
 
+    A level 0 that is identically one is not stored.
 
-def watcher() -> Watcher | None:
-    """Return the function that wants to know how much is done; None if nobody does."""
-    return _watcher.get()
-
-
-def watched(results: Iterable[Result], number: int) -> Iterator[Result]:
-    """Yield ``number`` results, and tell who is watching how many there were.
-
-    >>> seen = []
-    >>> with watching(seen.append):
-    ...     list(watched("ab", 2))
-    ['a', 'b']
-    >>> seen
-    [0.5, 1.0]
+    >>> level_spans([(1, 2), (1, 1)], [True, False])
+    ({(0, 1): slice(0, 2, None), (1, 0): slice(2, 3, None), (1, 1): slice(3, 4, None)}, 4)
     """
-    watch = _watcher.get()
-    for count, result in enumerate(results, 1):
-        yield result
-        if watch is not None:
-            watch(count / number)
+    spans: dict[tuple[int, int], slice] = {}
+    start = 0
+    for m, (variable_widths, constant) in enumerate(zip(widths, constant_levels, strict=True)):
+        for j, width in enumerate(variable_widths):
+            if j > 0 or not constant:
+                spans[m, j] = slice(start, start + width)
+                start += width
+    return spans, start
 
 
 class Blocks:
@@ -229,6 +207,21 @@ class WeightedRows:
         """Numbers to process for a sum over all pairs of rows."""
         return self.n_rows * (self.n_rows + 1) // 2
 
+    in_blocks = False
+    """Whether the rows lie in blocks, whose features are not brought together."""
+
+    def variances(self, nodes: Sequence[Vertex], blocks: Sequence[FloatArray]) -> FloatArray:
+        """Return the variance of <block_w, Phi_w(x)> over the rows for each node w."""
+        out = []
+        for node, block in zip(nodes, blocks, strict=True):
+            values = self.apply([node], block)
+            out.append(float(np.sum(self._weights @ (values - self._weights @ values) ** 2)))
+        return np.array(out)
+
+    def apply(self, nodes: Sequence[Vertex], coef: FloatArray) -> FloatArray:
+        """Return Phi coef."""
+        raise NotImplementedError
+
     def weighted(self, row_weights: FloatArray) -> Self:
         """Return an engine over the same rows with other weights; no features are copied."""
         out = object.__new__(type(self))
@@ -269,7 +262,8 @@ class NodeFeatures:
     ) -> None:
         self._columns = columns
         self._spans = spans
-        self._widths = widths
+        self.widths = widths
+        self.stored = list(spans)
         # A variable without a constant level 0 contributes to every node, even if absent from it.
         self.everywhere = [m for m in range(len(widths)) if (m, 0) in spans]
         self.single_columns = not self.everywhere and all(
@@ -279,7 +273,7 @@ class NodeFeatures:
     @cached_property
     def repeated(self) -> RepeatedLevels | None:
         """Products by groups of equal rows; None if no level is wide."""
-        widest = max((max(widths[1:], default=0) for widths in self._widths), default=0)
+        widest = max((max(widths[1:], default=0) for widths in self.widths), default=0)
         if widest < _WIDE or self.everywhere:
             return None
         from hikernel.engines.repeated_rows import RepeatedLevels  # imported only when needed
@@ -292,7 +286,7 @@ class NodeFeatures:
             return 1
         width = 1
         for m, level in self.factors(node):
-            width *= self._widths[m][level]
+            width *= self.widths[m][level]
         return width
 
     def factors(self, node: Node) -> list[tuple[int, int]]:
@@ -307,7 +301,7 @@ class NodeFeatures:
         """Return the product of a node's own levels, without level 0 of absent variables."""
         width = 1
         for m, level in node:
-            width *= self._widths[m][level]
+            width *= self.widths[m][level]
         out = np.empty((rows.stop - rows.start, width), order="F")
         self._fill(out, tuple(node), rows, {})
         return out

@@ -226,7 +226,7 @@ class GramGridEngine(WeightedRows):
         """Raise NotImplementedError: random signs need feature columns."""
         _refuse("tail_draws")
 
-    def tail_diagonal(
+    def tail_exact_parts(
         self,
         nodes: Sequence[Node],
         dual_coef: FloatArray,
@@ -234,7 +234,7 @@ class GramGridEngine(WeightedRows):
         max_order: int | None,
     ) -> NoReturn:
         """Raise NotImplementedError: only the bounds from random signs use it."""
-        _refuse("tail_diagonal")
+        _refuse("tail_exact_parts")
 
     def _kernel(self, node: Node) -> NodeKernel:
         return product_kernel([self._grams[pair] for pair in node], self.n_rows)

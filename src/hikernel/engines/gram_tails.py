@@ -20,12 +20,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hikernel.engines.features import by_output, watched
+from hikernel.engines.features import by_output
 from hikernel.engines.limited_tails import OrderPlan
 from hikernel.engines.machine import TILE_NUMBERS, in_threads
 from hikernel.engines.node_kernels import DenseGram
 from hikernel.engines.protocol import FloatArray, Node
 from hikernel.engines.tails import TailPlan, Tile, cut_tiles, pair_weights, tiled_error
+from hikernel.engines.watch import watched
 
 __all__ = ["GramTailSummer", "LevelGrams", "extension_sums"]
 

@@ -27,11 +27,12 @@ from typing import TypeVar
 
 import numpy as np
 
-from hikernel.engines.features import by_output, watched
+from hikernel.engines.features import by_output
 from hikernel.engines.machine import TILE_NUMBERS, check_time, in_threads
 from hikernel.engines.protocol import FloatArray, Node
 from hikernel.engines.sketch import run_draws
 from hikernel.engines.tails import Tile, cut_tiles, pair_weights, scaled_factor, tiled_error
+from hikernel.engines.watch import watched
 
 __all__ = ["LimitedTailSummer", "OrderPlan"]
 
@@ -93,10 +94,13 @@ class LimitedTailSummer:
         for order in sorted({len(node) for node in nodes}):
             index = [i for i, node in enumerate(nodes) if len(node) == order]
             if order <= self._max_order:
-                plan = OrderPlan([nodes[i] for i in index], self._max_order)
-                parts = self._all_factors(plan, len(dual_coef))
-                out[index] = plan.sums(_diagonal, *parts, squares, exact=True)
+                out[index] = self._diagonal_of_one_order([nodes[i] for i in index], squares)
         return out
+
+    def _diagonal_of_one_order(self, nodes: list[Node], squares: FloatArray) -> FloatArray:
+        plan = OrderPlan(nodes, self._max_order)
+        parts = self._all_factors(plan, len(squares))
+        return plan.sums(_diagonal, *parts, squares, exact=True)
 
     def _draws_of_one_order(
         self, nodes: list[Node], dual_coef: FloatArray, n_draws: int, seed: int
@@ -190,6 +194,11 @@ class OrderPlan:
         Position of each of these variables in ``variables``.
     pairs : list of (variable, level)
         The S_{m,j} that the nodes need.
+    rests, lasts : list
+        For every factor of a rest, and for the last factor, its positions in ``pairs`` and in
+        ``variables``. The root has no last factor.
+    pick_rest, pick_last : ndarray of shape (n_nodes,)
+        Positions of the rest and of the last factor of each node.
     """
 
     def __init__(self, nodes: list[Node], max_order: int) -> None:
@@ -205,13 +214,13 @@ class OrderPlan:
         self.pairs = list(pairs)
         rests: dict[Node, int] = {}
         lasts: dict[tuple[int, int], int] = {}
-        self._pick_rest = np.empty(len(nodes), dtype=np.intp)
-        self._pick_last = np.empty(len(nodes), dtype=np.intp)
+        self.pick_rest = np.empty(len(nodes), dtype=np.intp)
+        self.pick_last = np.empty(len(nodes), dtype=np.intp)
         for i, node in enumerate(nodes):
-            self._pick_rest[i] = rests.setdefault(node[:-1], len(rests))
-            self._pick_last[i] = lasts.setdefault(node[-1], len(lasts)) if node else 0
-        self._rests = [[(pairs[pair], self.position[pair[0]]) for pair in rest] for rest in rests]
-        self._lasts = [(pairs[pair], self.position[pair[0]]) for pair in lasts]
+            self.pick_rest[i] = rests.setdefault(node[:-1], len(rests))
+            self.pick_last[i] = lasts.setdefault(node[-1], len(lasts)) if node else 0
+        self.rests = [[(pairs[pair], self.position[pair[0]]) for pair in rest] for rest in rests]
+        self.lasts = [(pairs[pair], self.position[pair[0]]) for pair in lasts]
 
     def sums(
         self,
@@ -243,16 +252,16 @@ class OrderPlan:
         # Evaluate the other rho_m one at a time: they are never all in memory.
         symmetric = _symmetric(itertools.chain(rhos, map(kernel, others)), self.depth, len(weight))
         sign = -1.0 if exact else 1.0
-        if not self._lasts:  # the root is the only node
+        if not self.lasts:  # the root is the only node
             whole = float(weight @ np.sum(symmetric, axis=0))
-            return np.full(len(self._pick_rest), whole)
-        last_levels = np.array([levels[pair] for pair, _ in self._lasts])
-        slopes = np.array([sign * rhos[variable] for _, variable in self._lasts])
-        out = np.empty(len(self._pick_rest))
+            return np.full(len(self.pick_rest), whole)
+        last_levels = np.array([levels[pair] for pair, _ in self.lasts])
+        slopes = np.array([sign * rhos[variable] for _, variable in self.lasts])
+        out = np.empty(len(self.pick_rest))
         block = max(1, TILE_NUMBERS // ((self.depth + 1) * len(weight)))
-        for start in range(0, len(self._rests), block):
+        for start in range(0, len(self.rests), block):
             check_time()
-            rests = self._rests[start : start + block]
+            rests = self.rests[start : start + block]
             left = np.empty((self.depth + 1, len(rests), len(weight)))
             for r, rest in enumerate(rests):
                 inner = symmetric
@@ -263,13 +272,13 @@ class OrderPlan:
                 partial = np.cumsum(inner, axis=0)
                 for a in range(self.depth + 1):
                     np.multiply(base, partial[self.depth - a], out=left[a, r])
-            products = np.zeros((len(rests), len(self._lasts)))
+            products = np.zeros((len(rests), len(self.lasts)))
             right = last_levels.copy()
             for a in range(self.depth + 1):
                 products += left[a] @ right.T
                 right *= slopes
-            here = (self._pick_rest >= start) & (self._pick_rest < start + len(rests))
-            out[here] = products[self._pick_rest[here] - start, self._pick_last[here]]
+            here = (self.pick_rest >= start) & (self.pick_rest < start + len(rests))
+            out[here] = products[self.pick_rest[here] - start, self.pick_last[here]]
         return out
 
 

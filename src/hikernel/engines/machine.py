@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -13,16 +12,15 @@ from contextlib import contextmanager
 from contextvars import ContextVar, copy_context
 from functools import cache
 from pathlib import Path
-from types import FrameType
 from typing import Any, TypeVar
 
 from threadpoolctl import ThreadpoolController
 
+from hikernel.engines.interrupts import Interrupt
 from hikernel.errors import MemoryPlanError, OutOfTime
 
 __all__ = [
     "TILE_NUMBERS",
-    "Interrupt",
     "available_bytes",
     "blas_limit",
     "check_time",
@@ -31,7 +29,6 @@ __all__ = [
     "interrupt",
     "is_interrupted",
     "is_late",
-    "listening",
     "memory_limit",
     "n_threads",
     "one_blas_thread",
@@ -59,56 +56,6 @@ _limits: dict[object, int] = {}
 """The limits of ``blas_limit`` that hold now, of all Python threads."""
 _unlimited: list[int] = []
 """Number of threads of each BLAS library before the first of these limits; empty without any."""
-
-
-class Interrupt:
-    """Whether Ctrl-C was pressed, and what it does.
-
-    Attributes
-    ----------
-    asked : bool
-        Whether the user asked to stop.
-    """
-
-    def __init__(self) -> None:
-        self.asked = False
-        self._at_once = False
-
-    @contextmanager
-    def at_once(self, when: bool) -> Iterator[None]:
-        """Let Ctrl-C also raise KeyboardInterrupt within the context, if ``when`` is true.
-
-        For work that is done elsewhere: this process cannot look at ``asked`` while it waits.
-        """
-        self._at_once = when
-        try:
-            yield
-        finally:
-            self._at_once = False
-
-    def _heard(self, number: int, frame: FrameType | None) -> None:
-        again, self.asked = self.asked, True
-        if again or self._at_once:
-            raise KeyboardInterrupt
-
-
-@contextmanager
-def listening(when: bool) -> Iterator[Interrupt | None]:
-    """Note the first Ctrl-C within the context, if ``when`` is true; the second one raises.
-
-    Only the main thread hears signals. A program that deals with Ctrl-C in its own way, or ignores
-    it, goes on doing so. In both cases, as without ``when``, the context gives None.
-    """
-    main = threading.current_thread() is threading.main_thread()
-    if not when or not main or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        yield None
-        return
-    interrupt = Interrupt()
-    signal.signal(signal.SIGINT, interrupt._heard)
-    try:
-        yield interrupt
-    finally:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 _deadline: ContextVar[float] = ContextVar("deadline", default=math.inf)
@@ -348,12 +295,17 @@ def share_of_threads(n_jobs: int) -> int:
 
 
 def in_threads(
-    work: Callable[[Job], Result], jobs: list[Job], n_rows: int | None = None
+    work: Callable[[Job], Result],
+    jobs: list[Job],
+    n_rows: int | None = None,
+    *,
+    timed: bool = True,
 ) -> Iterator[Result]:
     """Run all jobs on as many threads as the user allows, and yield their results in order.
 
-    Between jobs it checks the time, and so may a job: it has the limits of the thread that waits.
-    If that thread goes on without them, because of Ctrl-C for example, they end at their next look.
+    Between jobs it checks the time, if ``timed``, and so may a job: it has the limits of the thread
+    that waits. If that thread goes on without them, because of Ctrl-C for example, they end at
+    their next look.
 
     Parameters
     ----------
@@ -367,7 +319,8 @@ def in_threads(
     threads = min(n_threads(), len(jobs))
     if threads < 2 or (n_rows is not None and n_rows < _MIN_ROWS_FOR_THREADS):
         for job in jobs:
-            check_time()
+            if timed:
+                check_time()
             yield work(job)
         return
     abandoned = threading.Event()
@@ -382,7 +335,8 @@ def in_threads(
         window = 4 * threads
         try:
             for start in range(0, len(jobs), window):
-                check_time()
+                if timed:
+                    check_time()
                 some = jobs[start : start + window]
                 contexts = [copy_context() for _ in some]
                 yield from pool.map(lambda c, job: c.run(limited, job), contexts, some)

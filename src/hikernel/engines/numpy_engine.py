@@ -13,12 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hikernel.engines.bumps import BumpExtensions
+from hikernel.engines.extensions import mark_present, sums_of_squares
 from hikernel.engines.features import (
     Blocks,
     NodeFeatures,
     WeightedRows,
     by_output,
     cut_blocks,
+    level_spans,
     normalised,
     rounding_margin,
 )
@@ -26,6 +28,7 @@ from hikernel.engines.limited_tails import LimitedTailSummer
 from hikernel.engines.machine import check_time, require_memory
 from hikernel.engines.numerics import product_in_parts
 from hikernel.engines.protocol import FloatArray, Node
+from hikernel.engines.tail_verbs import TailVerbs
 from hikernel.engines.tails import TailSummer
 
 __all__ = ["NumpyEngine"]
@@ -37,7 +40,7 @@ _BLOCK_COLUMNS = 512
 """Maximum number of prefix columns that are scored together."""
 
 
-class NumpyEngine(WeightedRows):
+class NumpyEngine(WeightedRows, TailVerbs):
     """Engine that keeps its rows in NumPy arrays.
 
     Parameters
@@ -64,20 +67,13 @@ class NumpyEngine(WeightedRows):
         n_rows = len(row_weights)
         super().__init__(row_weights)
         self._widths = [tuple(w) for w in widths]
-        constant = list(constant_levels)
-        self._spans: dict[tuple[int, int], slice] = {}
-        start = 0
-        for m, variable_widths in enumerate(self._widths):
-            for j, width in enumerate(variable_widths):
-                if j > 0 or not constant[m]:
-                    self._spans[m, j] = slice(start, start + width)
-                    start += width
+        self._spans, n_columns = level_spans(self._widths, constant_levels)
         require_memory(
-            n_rows * start,
-            f"Storing {start} one-variable features for {n_rows} rows",
+            n_rows * n_columns,
+            f"Storing {n_columns} one-variable features for {n_rows} rows",
             "Use fewer rows, a lower degree or a basis with fewer columns per level.",
         )
-        self._columns = np.empty((n_rows, start), order="F")
+        self._columns = np.empty((n_rows, n_columns), order="F")
         for m, variable_levels in enumerate(levels):
             for j, block in enumerate(variable_levels):
                 if (m, j) in self._spans:
@@ -85,6 +81,11 @@ class NumpyEngine(WeightedRows):
         self._features = NodeFeatures(self._columns, self._spans, self._widths)
 
     has_draws = True
+
+    @property
+    def node_features(self) -> NodeFeatures:
+        """The features of the nodes over these rows."""
+        return self._features
 
     @property
     def score_work(self) -> int:
@@ -159,15 +160,18 @@ class NumpyEngine(WeightedRows):
             total += a.T @ b
         return total
 
-    def gram_diagonal(self, nodes: Sequence[Node], means: FloatArray) -> FloatArray:
+    def gram_diagonal(
+        self, nodes: Sequence[Node], means: FloatArray, weights: FloatArray | None = None
+    ) -> FloatArray:
         """Return the weighted variances of the columns."""
+        weights = self._weights if weights is None else weights
         total = np.zeros(len(means))
         features = self._features.builder(nodes)
         for rows in self._chunks(len(means)):
             centred = features(rows)
             centred -= means
             np.square(centred, out=centred)
-            total += centred.T @ self._weights[rows]
+            total += centred.T @ weights[rows]
         return total
 
     def correlate(
@@ -212,34 +216,32 @@ class NumpyEngine(WeightedRows):
             single = all(self._widths[m][0] == 1 for m in self._features.everywhere)
             extend = self._bump_extensions if single else self._explicit_extensions
             return extend(prefixes, vector, rounded_up)
-        variables = np.array([m for m, _ in pairs])
         widths = [self.width(prefix) for prefix in prefixes]
         for output in np.atleast_2d(np.ascontiguousarray(vector.T)):
             # Multiply the levels by the vector once, not the features of every prefix.
             weighted = self._columns * output[:, None]
             for block in cut_blocks(widths, _BLOCK_COLUMNS):
-                products = self._products(prefixes[block], sum(widths[block]), weighted)
+                products = self._products(prefixes[block], weighted)
                 if rounded_up:
                     sizes = self.correlate(prefixes[block], output, absolute=True)
                     np.abs(products, out=products)
-                    products += rounding_margin(self.n_rows) * np.outer(
-                        sizes, self._column_maxima()
-                    )
+                    products += rounding_margin(self.n_rows) * np.outer(sizes, self.column_maxima())
                 np.square(products, out=products)
-                out[block] += self._sum_blocks(products, pairs, widths[block])
-        present: dict[int, list[int]] = {}
-        for i, prefix in enumerate(prefixes):
-            for m, _ in prefix:
-                present.setdefault(m, []).append(i)
-        for m, having in present.items():
-            taken = np.flatnonzero(variables == m)
-            out[np.ix_(np.array(having, dtype=np.intp), taken)] = np.nan
+                single = self._features.single_columns
+                out[block] += sums_of_squares(products, self.level_starts, widths[block], single)
+        mark_present(out, prefixes, pairs)
         return out
 
-    def _products(
-        self, prefixes: Sequence[Node], n_columns: int, weighted: FloatArray
-    ) -> FloatArray:
-        """Return Phi_prefixes' weighted, shape (n_columns, number of stored columns)."""
+    def extension_products(self, prefixes: Sequence[Node], output: FloatArray) -> FloatArray:
+        """Return sum_i output_i Phi_prefixes(x_i) times all stored columns at x_i.
+
+        ``output`` has shape (n,); the result (columns of the prefixes, stored columns).
+        """
+        return self._products(prefixes, self._columns * output[:, None])
+
+    def _products(self, prefixes: Sequence[Node], weighted: FloatArray) -> FloatArray:
+        """Return Phi_prefixes' weighted, shape (columns of the prefixes, stored columns)."""
+        n_columns = sum(self.width(prefix) for prefix in prefixes)
         features, repeated = self._features.builder(prefixes), self._features.repeated
         total: FloatArray | None = None
         for rows in self._chunks(n_columns):
@@ -252,15 +254,10 @@ class NumpyEngine(WeightedRows):
             total = part if total is None else np.add(total, part, out=total)
         return np.zeros((n_columns, weighted.shape[1])) if total is None else total
 
-    def _sum_blocks(
-        self, squares: FloatArray, pairs: Sequence[tuple[int, int]], widths: Sequence[int]
-    ) -> FloatArray:
-        """Return the sums over the columns of each prefix and of each level."""
-        if self._features.single_columns:
-            return squares
-        level_starts = np.array([self._spans[pair].start for pair in pairs], dtype=np.intp)
-        by_level = np.add.reduceat(squares, level_starts, axis=1)
-        return Blocks(widths).sum(by_level)
+    @property
+    def level_starts(self) -> list[int]:
+        """The first stored column of every (variable, level) pair with level >= 1."""
+        return [self._spans[pair].start for pair in self.level_pairs]
 
     def level_squares(self, vector: FloatArray) -> FloatArray:
         """Return sum_i vector_i^2 |Phi_v(x_i)|^2 for every one-variable level v."""
@@ -271,10 +268,10 @@ class NumpyEngine(WeightedRows):
         weights = vector**2
         for rows in self._chunks(len(squares)):
             squares += (self._columns[rows] ** 2).T @ weights[rows]
-        starts = np.array([self._spans[pair].start for pair in pairs], dtype=np.intp)
+        starts = np.array(self.level_starts, dtype=np.intp)
         return np.add.reduceat(squares, starts) if pairs else squares
 
-    def _column_maxima(self) -> FloatArray:
+    def column_maxima(self) -> FloatArray:
         """Return the largest magnitude in every stored column."""
         return np.asarray(np.maximum(self._columns.max(axis=0), -self._columns.min(axis=0)))
 
@@ -345,37 +342,12 @@ class NumpyEngine(WeightedRows):
             out[rows] = features(rows) @ coef
         return out
 
-    def tail_sums(
-        self,
-        nodes: Sequence[Node],
-        dual_coef: FloatArray,
-        scales: Sequence[FloatArray],
-        max_order: int | None = None,
-    ) -> FloatArray:
-        """Return the exact descendant sums U(t) of the nodes, computed in tiles of row pairs."""
-        return self._summer(scales, max_order).sums(nodes, dual_coef)
-
-    def tail_draws(
-        self,
-        nodes: Sequence[Node],
-        dual_coef: FloatArray,
-        scales: Sequence[FloatArray],
-        max_order: int | None,
-        n_draws: int,
-        seed: int,
-    ) -> FloatArray:
-        """Return independent random y_t with E y_t^2 = U(t), shape (n_draws, len(nodes))."""
-        return self._summer(scales, max_order).draws(nodes, dual_coef, n_draws, seed)
-
-    def tail_diagonal(
-        self,
-        nodes: Sequence[Node],
-        dual_coef: FloatArray,
-        scales: Sequence[FloatArray],
-        max_order: int | None,
-    ) -> FloatArray:
-        """Return the diagonal part of the descendant sums."""
-        return self._summer(scales, max_order).diagonal(nodes, dual_coef)
+    def _row_squares(self, variable: int, level: int) -> FloatArray | float:
+        """Return |phi_ml(x_i)|^2, shape (n,), or one for a constant level."""
+        if (variable, level) not in self._spans:
+            return 1.0
+        columns = self._columns[:, self._spans[variable, level]]
+        return np.asarray(np.einsum("ij,ij->i", columns, columns))
 
     def _summer(
         self, scales: Sequence[FloatArray], max_order: int | None

@@ -61,6 +61,11 @@ class Engine(Protocol):
         """Whether some node has only a Gram matrix."""
         ...
 
+    @property
+    def in_blocks(self) -> bool:
+        """Whether the rows lie in blocks: whatever takes features of all rows at once is out."""
+        ...
+
     def kernel_operator(self, nodes: Sequence[Vertex]) -> KernelOperator | None:
         """Return the nodes as kernels if one of them has only a Gram matrix, else None."""
         ...
@@ -124,13 +129,20 @@ class Engine(Protocol):
         """Return Phi coef: shape (n,) for coef of shape (R,), and (n, k) for (R, k)."""
         ...
 
+    def variances(self, nodes: Sequence[Vertex], blocks: Sequence[FloatArray]) -> FloatArray:
+        """Return the variance of <block_w, Phi_w(x)> over the rows for each node w.
+
+        Blocks have shape (r_w,), or (r_w, k) for k outputs, whose variances are added.
+        """
+        ...
+
 
 class GridEngine(Engine, Protocol):
     """Engine of a grid: Phi_v is the row-wise Kronecker product of one-variable levels."""
 
     @property
     def has_draws(self) -> bool:
-        """Whether ``tail_draws`` and ``tail_diagonal`` are available; they need feature columns."""
+        """Whether there are ``tail_draws`` and ``tail_exact_parts``; they need feature columns."""
         ...
 
     @property
@@ -202,14 +214,18 @@ class GridEngine(Engine, Protocol):
         """
         ...
 
-    def tail_diagonal(
+    def tail_exact_parts(
         self,
         nodes: Sequence[Node],
         dual_coef: FloatArray,
         scales: Sequence[FloatArray],
         max_order: int | None,
     ) -> FloatArray:
-        """Return sum_i |alpha_i|^2 prod_m S_{m,t_m}(x_i, x_i), the diagonal part of U(t)."""
+        """Return the larger of two parts of U(t) that the draws may miss, summed exactly.
+
+        One is the diagonal, sum_i |alpha_i|^2 K_ii with K_ii = prod_m S_{m,t_m}(x_i, x_i), the
+        other what the rows of the largest |alpha_i|^2 K_ii make among themselves.
+        """
         ...
 
 

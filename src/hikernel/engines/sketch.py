@@ -16,33 +16,38 @@ because the lower tail of a nonnegative variable X is sub-Gaussian with variance
     U <= mean / (1 - e),   e = sqrt(2 kappa log(n_nodes / risk) / M)
 
 with probability at least 1 - risk for all nodes at once. kappa is estimated from the same draws,
-with a margin. This makes the bound approximate; tests check its coverage. The draws would miss a
-row whose z is huge with a tiny probability. The exact diagonal sum_i alpha_i^2 K_ii includes such a
-row: if it is much larger than the mean, the bound is infinity.
+with a margin. This makes the bound approximate; ``benchmarks/statistical_bound.py`` measures its
+coverage. The draws would miss rows whose z are huge with a tiny probability. Two exact parts of the
+sum include such rows, the diagonal sum_i alpha_i^2 K_ii and the sum over all pairs of the heaviest
+rows: if one is much larger than the mean, the bound is infinity.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-from hikernel.engines.features import by_output, watched
+from hikernel.engines.features import by_output
 from hikernel.engines.machine import TILE_NUMBERS, check_time, in_threads
-from hikernel.engines.protocol import FloatArray
+from hikernel.engines.protocol import FloatArray, Node
+from hikernel.engines.watch import watched
 
-__all__ = ["KURTOSIS_MARGIN", "run_draws", "sketched_bounds"]
+__all__ = ["KURTOSIS_MARGIN", "draw_signs", "exact_parts", "run_draws", "sketched_bounds"]
 
 KURTOSIS_MARGIN = 2.0
 """Factor on the estimated kurtosis, because M draws of a heavy tail tend to underestimate it."""
 
 _UNSEEN = 2.0
-"""Ratio of diagonal to mean above which the draws are not trusted."""
+"""Ratio of an exact part to the mean above which the draws are not trusted."""
+
+_HEAVIEST = 500
+"""Number of the heaviest rows; their 125,250 pairs cost what as many rows cost in one draw."""
 
 
-def sketched_bounds(
-    draws: FloatArray, risk: float, diagonal: FloatArray | None = None
-) -> FloatArray:
+def sketched_bounds(draws: FloatArray, risk: float, parts: FloatArray | None = None) -> FloatArray:
     """Return upper bounds on E y_t^2 that hold for all nodes with probability 1 - risk.
 
     Parameters
@@ -51,15 +56,16 @@ def sketched_bounds(
         Independent draws of y_t.
     risk : float
         Probability that some bound is too small.
-    diagonal : ndarray of shape (n_nodes,), optional
-        sum_i alpha_i^2 K_ii. If it is more than twice the mean, rows whose z is rarely huge
-        dominate the sum, and the draws have missed them: the bound is infinity.
+    parts : ndarray of shape (n_nodes,), optional
+        Exact parts of the sums, at least the diagonal sum_i alpha_i^2 K_ii. If one is more than
+        twice the mean, rows whose z is rarely huge dominate the sum, and the draws have missed
+        them: the bound is infinity.
 
     Returns
     -------
     ndarray of shape (n_nodes,)
         Infinity where M draws do not suffice for a bound; zero where the diagonal is zero, or
-        all draws where there is no diagonal.
+        all draws where there are no parts.
 
     Examples
     --------
@@ -76,14 +82,56 @@ def sketched_bounds(
             2.0 * KURTOSIS_MARGIN * kurtosis * np.log(max(1, n_nodes) / risk) / n_draws
         )
         bounds = np.where(shortfall < 1.0, means / (1.0 - shortfall), np.inf)
-    if diagonal is None:
+    if parts is None:
         nothing = means == 0.0
     else:
         # U is the value of a quadratic form, so it vanishes with its diagonal.
-        nothing = diagonal == 0.0
-        bounds = np.where(diagonal > _UNSEEN * means, np.inf, bounds)
+        nothing = parts == 0.0
+        bounds = np.where(parts > _UNSEEN * means, np.inf, bounds)
     # Draws that overflow give no bound.
     return np.where(nothing, 0.0, np.where(np.isfinite(bounds), bounds, np.inf))
+
+
+class DrawingEngine(Protocol):
+    """What ``exact_parts`` asks of an engine, besides the verbs that all engines have."""
+
+    def subset(self, rows: NDArray[np.intp]) -> Any:
+        """Return an engine over some of the rows."""
+        ...
+
+    def log_kernels(self, scales: Sequence[FloatArray]) -> FloatArray:
+        """Return log prod_m S_{m,0}(x_i, x_i), shape (n,)."""
+        ...
+
+    def tail_diagonal(
+        self,
+        nodes: Sequence[Node],
+        dual_coef: FloatArray,
+        scales: Sequence[FloatArray],
+        max_order: int | None,
+    ) -> FloatArray:
+        """Return sum_i |alpha_i|^2 prod_m S_{m,t_m}(x_i, x_i), the diagonal part of U(t)."""
+        ...
+
+
+def exact_parts(
+    engine: DrawingEngine,
+    nodes: Sequence[Node],
+    dual_coef: FloatArray,
+    scales: Sequence[FloatArray],
+    max_order: int | None,
+) -> FloatArray:
+    """Return the larger of two exact parts of U(t), for each node t.
+
+    They are the diagonal, and the sum over all pairs of the 500 rows with the largest
+    |alpha_i|^2 prod_m S_{m,0}(x_i, x_i), rounded up.
+    """
+    with np.errstate(all="ignore"):  # rows of weight zero come last
+        logs = np.log(np.sum(by_output(dual_coef) ** 2, axis=1)) + engine.log_kernels(scales)
+    rows = np.sort(np.argsort(-logs, kind="stable")[:_HEAVIEST])
+    among = engine.subset(rows).tail_sums(nodes, dual_coef[rows], scales, max_order)
+    diagonal = engine.tail_diagonal(nodes, dual_coef, scales, max_order)
+    return np.asarray(np.maximum(diagonal, among))
 
 
 def run_draws(
@@ -113,12 +161,11 @@ def run_draws(
     step = max(256, TILE_NUMBERS // max(1, len(factors)))
     chunks = [slice(s, min(s + step, n_rows)) for s in range(0, n_rows, step)]
 
+    widths = [factor.shape[1] for factor in factors]
+
     def work(number: int) -> FloatArray:
-        rng = np.random.default_rng([seed, number])
-        signs = {k: _signs(rng, factor.shape[1]) for k, factor in enumerate(factors)}
-        n_outputs = outputs.shape[1]
-        # A single output needs no sign: y_t and -y_t have the same square.
-        weight = outputs.ravel() if n_outputs == 1 else outputs @ _signs(rng, n_outputs)
+        signs, of_outputs = draw_signs(seed, number, widths, outputs.shape[1])
+        weight = outputs @ of_outputs
         parts = []
         with np.errstate(all="ignore"):
             for rows in chunks:
@@ -128,6 +175,18 @@ def run_draws(
 
     found = in_threads(work, list(range(n_draws)), n_rows)
     return np.array(list(watched(found, n_draws)))
+
+
+def draw_signs(
+    seed: int, number: int, widths: Sequence[int], n_outputs: int
+) -> tuple[dict[int, FloatArray], FloatArray]:
+    """Return the signs of one draw: by position of the factor, and of the outputs.
+
+    A single output has no sign of its own: y_t and -y_t have the same square.
+    """
+    rng = np.random.default_rng([seed, number])
+    signs = {k: _signs(rng, width) for k, width in enumerate(widths)}
+    return signs, np.ones(1) if n_outputs == 1 else _signs(rng, n_outputs)
 
 
 def _signs(rng: np.random.Generator, size: int) -> FloatArray:

@@ -278,7 +278,7 @@ class SparseEngine(WeightedRows):
         """Raise: the sums of sparse columns are exact."""
         raise NotImplementedError("Descendant sums of sparse columns are exact, not drawn.")
 
-    def tail_diagonal(
+    def tail_exact_parts(
         self,
         nodes: Sequence[Node],
         dual_coef: FloatArray,

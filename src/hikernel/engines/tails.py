@@ -29,10 +29,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hikernel.engines.features import by_output, watched
+from hikernel.engines.features import by_output
 from hikernel.engines.machine import TILE_NUMBERS, check_time, in_threads
 from hikernel.engines.protocol import FloatArray, Node
 from hikernel.engines.sketch import run_draws
+from hikernel.engines.watch import watched
 
 __all__ = [
     "TailPlan",

@@ -13,7 +13,9 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from hikernel.checks import check_choice, outside_level, random_generator
-from hikernel.engines.machine import Interrupt, is_late, time_limit
+from hikernel.columns.reading import lies_in_blocks
+from hikernel.engines.interrupts import Interrupt
+from hikernel.engines.machine import is_late, time_limit
 from hikernel.errors import MemoryPlanError, OutOfTime
 from hikernel.estimators.estimator import HKLEstimator, check_refit_name
 from hikernel.estimators.fold_scores import make_score
@@ -33,11 +35,11 @@ from hikernel.selection import (
     check_folds,
     comparable_refits,
     cross_validate,
-    is_promising,
     refit,
     refit_is_possible,
     relative_gain,
     score_simpler_models,
+    trial_gain,
     without_proof,
 )
 
@@ -54,6 +56,8 @@ _PROOF_SHARE = 2.0
 seconds. Twice the count takes about the same time: bounds are large matrix products, searches are
 many small ones."""
 
+_TRIAL_GAIN = 0.03
+"""Share by which steps must lower the error on the first fold, before all folds are tried."""
 _CLEAR_GAIN = 0.05
 """Share by which steps must lower the least cross-validated error, as they make a model larger."""
 
@@ -118,6 +122,7 @@ class CrossValidatedEstimator(HKLEstimator):
                 show.stage("read")
             with self._time_limit(stop):
                 data = self._read_data(X, y, sample_weight, offset, exposure)
+                X = data.rows if lies_in_blocks(data.rows) else X
                 splits = self._splits(X, data, groups)
                 problem = self._training_problem(data, settings, **self._of_folds(splits))
                 tried = Comparison(self, problem, settings, X, data)
@@ -143,6 +148,7 @@ class CrossValidatedEstimator(HKLEstimator):
                     show.stage("proof", "kernels")
                 most = max(_LEAST_PROOF_WORK, _PROOF_SHARE * results.work) * self.proof_effort
                 selected = _proven(problem, start, replace(settings, max_work=most), show)
+                problem.forget_bounds()
                 if show:
                     show.stage("simpler models")
                 simpler = tried.simpler(start)
@@ -187,21 +193,19 @@ class CrossValidatedEstimator(HKLEstimator):
     ) -> tuple[Comparison, CrossValidation, LambdaPath] | None:
         """Return the comparison with steps beside smooth functions, if they are clearly better.
 
+        There are two forms, of which the one with the lower error on the first fold is compared.
         None if there are no steps to add, or neither time nor memory to try them.
         """
-        source = known.problem.design.with_steps()
-        if source is None or is_late() or len(results.lams) == 0:
+        if is_late() or len(results.lams) == 0:
             return None
+        tried: list[tuple[float, Comparison]] = []
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # these columns have been warned of
-                more = self._of_folds(known.folds) | {"beside": known.problem.design}
-                problem = self._training_problem(replace(data, source=source), settings, **more)
-            if problem.graph.n_vertices <= known.problem.graph.n_vertices:
-                return None
-            richer = Comparison(self, problem, settings, known.table, data)
-            richer.folds = known.folds
-            if not richer.is_promising(results, show):
+            for source in known.problem.design.with_steps():
+                richer = self._richer(replace(data, source=source), settings, known)
+                if richer is not None:
+                    tried.append((richer.trial_gain(results, show), richer))
+            gain, richer = max(tried, key=lambda trial: trial[0], default=(-np.inf, known))
+            if not gain >= _TRIAL_GAIN:
                 return None
             found, path = richer.run(show, "cross-validation with steps")
         except MemoryPlanError as error:
@@ -216,6 +220,20 @@ class CrossValidatedEstimator(HKLEstimator):
         if not relative_gain(*best) >= _CLEAR_GAIN:
             return None
         return richer, replace(found, work=results.work + found.work), path
+
+    def _richer(
+        self, data: TrainingData, settings: SearchSettings, known: Comparison
+    ) -> Comparison | None:
+        """Return the comparison on another graph, with the same folds; None if it has no more."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # these columns have been warned of
+            more = self._of_folds(known.folds) | {"beside": known.problem.design}
+            problem = self._training_problem(data, settings, **more)
+        if problem.graph.n_vertices <= known.problem.graph.n_vertices:
+            return None
+        richer = Comparison(self, problem, settings, known.table, data)
+        richer.folds = known.folds
+        return richer
 
     def _seed(self) -> int:
         return int(random_generator(self.random_state).randint(2**31 - 1))
@@ -296,12 +314,12 @@ class Comparison:
                 linear = self._estimator._problem_on(source, self._data)
         return score_simpler_models(self.problem, linear, self.folds, self._score, model)
 
-    def is_promising(self, known: CrossValidation, show: FitProgress | None) -> bool:
-        """Return whether this graph is clearly better than a known one on the first fold."""
+    def trial_gain(self, known: CrossValidation, show: FitProgress | None) -> float:
+        """Return the share by which the error on the first fold is below that of a known graph."""
         if show:
             show.stage("trial of steps", "fits")
         settings, count = self._settings, show.fits if show else None
-        return is_promising(
+        return trial_gain(
             self.problem, self.lams, settings, self.folds[0], self._score, known, count
         )
 

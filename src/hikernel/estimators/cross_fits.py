@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from sklearn.base import clone, is_classifier
 from sklearn.model_selection import KFold, StratifiedKFold, check_cv
 
-from hikernel.bases.branches import FittedBranches
 from hikernel.checks import random_generator
-from hikernel.columns.choices import AUTO, WITH_STEPS
+from hikernel.columns.basis_choice import AUTO, WITH_JUMPS, WITH_STEPS
+from hikernel.columns.reading import lies_in_blocks
 from hikernel.engines.protocol import FloatArray
 from hikernel.estimators.training_data import TrainingData
 from hikernel.estimators.uncertainty import observation_std
@@ -60,6 +60,10 @@ def out_of_fold(
     """
     twin = clone(estimator)  # reading a target keeps its labels, and X a source
     settings = replace(twin._check_parameters(), certify="none")
+    if lies_in_blocks(X):
+        raise ValueError(
+            "cv= takes rows in memory, and X lies in blocks; pass new rows without cv."
+        )
     data = twin._read_data(X, y, sample_weight, offset, exposure)
     if is_classifier(estimator) and list(twin.classes_) != list(estimator.classes_):
         raise ValueError(
@@ -91,9 +95,12 @@ def _source(estimator: Any, source: GraphSource) -> Any:
         return source
     if design.source is not None:
         return design.source
-    stepped = any(isinstance(basis, FittedBranches) for basis in design.bases)
-    plain = isinstance(estimator.basis, str) and estimator.basis == AUTO
-    return replace(source, basis=WITH_STEPS) if stepped and plain else source  # type: ignore[type-var]
+    if not (isinstance(estimator.basis, str) and estimator.basis == AUTO):
+        return source
+    for basis in (WITH_JUMPS, WITH_STEPS):
+        if any(name.endswith(basis.removeprefix(AUTO)) for name, _ in design.notes):
+            return replace(source, basis=basis)  # type: ignore[type-var]
+    return source
 
 
 def _folds(cv: Any, X: Any, y: NDArray[Any], estimator: Any) -> list[Fold]:

@@ -28,11 +28,14 @@ from hikernel.checks import (
     random_generator,
 )
 from hikernel.columns import ColumnGrid
-from hikernel.engines.machine import Interrupt, listening, memory_limit, time_limit
+from hikernel.columns.reading import lies_in_blocks
+from hikernel.engines.interrupts import Interrupt, listening
+from hikernel.engines.machine import memory_limit, time_limit
 from hikernel.engines.protocol import FloatArray
 from hikernel.errors import CertificateWarning, ConvergenceWarning
 from hikernel.estimators.attributions import Attributions
 from hikernel.estimators.parameters import OF_COLUMNS, ModelParameters, check_graph
+from hikernel.estimators.planned_memory import PlannedMemory
 from hikernel.estimators.training_data import TrainingData
 from hikernel.estimators.typed_bases import BaseEstimator
 from hikernel.graphs import GraphSource, SearchGraph
@@ -65,14 +68,12 @@ _OF_ONE_FIT = ("_model", "_posterior", "_calibration", "path_")
 _PRIVATE = (*_OF_ONE_FIT, "_selected", "_design", "_labels", "_record", "_baseline", "_warm")
 """What a fit sets beside the attributes whose names end in an underscore."""
 
-_LARGE_TABLE = 10**6
-"""Entries of a table above which the memory of a fit is planned, even if the user sets no limit."""
 
 _DESIGN_ATTRIBUTES = ("columns_", "bases_", "n_features_in_", "feature_names_in_")
 """Fitted attributes that only some designs set; those of an earlier fit are removed."""
 
 
-class HKLEstimator(Attributions, ModelParameters, BaseEstimator):
+class HKLEstimator(PlannedMemory, Attributions, ModelParameters, BaseEstimator):
     """Base class of the estimators; subclasses define how y is read."""
 
     _holds_labels = False
@@ -145,31 +146,6 @@ class HKLEstimator(Attributions, ModelParameters, BaseEstimator):
             max_work=float(self.proof_effort) * PROOF_WORK,
         )
 
-    def _most_bytes(self) -> int | None:
-        """Return ``max_memory`` in bytes; None for no limit."""
-        if self.max_memory is None:
-            return None
-        from hikernel.estimators.memory_plan import as_bytes  # imported only when needed
-
-        return as_bytes("max_memory", self.max_memory)
-
-    def _plans_memory(self, X: Any) -> bool:
-        """Return whether memory is planned; a small table without a limit needs no plan."""
-        shape = getattr(getattr(X, "matrix", X), "shape", ())
-        return self.max_memory is not None or math.prod(shape) > _LARGE_TABLE
-
-    def _memory_plan(
-        self, rows: Any, settings: SearchSettings, **more: Any
-    ) -> MemoryPlanner | None:
-        """Return what plans the memory of a fit; None where it is small and has no limit."""
-        if not self._plans_memory(rows):
-            return None
-        from hikernel.estimators.memory_plan import planner  # imported only when needed
-
-        refits = getattr(self, "refit", None) is not None or self.monotone is not None
-        most, certify = self._most_bytes(), settings.certify
-        return planner(most, settings.max_kernels, refits=refits, certify=certify, **more)
-
     @contextmanager
     def _time_limit(self, stop: Interrupt | None) -> Iterator[None]:
         """Stop what is done within the context when the time budget is spent, or if asked to."""
@@ -184,6 +160,8 @@ class HKLEstimator(Attributions, ModelParameters, BaseEstimator):
                 raise ValueError(
                     "monotone names columns, which a graph= does not have; leave it out."
                 )
+            if lies_in_blocks(X):
+                raise ValueError("X lies in blocks, which a graph= does not read; leave out graph.")
             return check_graph(self.graph, chosen)
         del chosen["search"]
         grid = ColumnGrid(**chosen, monotone=self.monotone, owner=self._owner)
@@ -208,6 +186,11 @@ class HKLEstimator(Attributions, ModelParameters, BaseEstimator):
         self, X: Any, y: Any, sample_weight: Any, offset: Any = None, exposure: Any = None
     ) -> TrainingData:
         """Read and check the arguments of ``fit``."""
+        if lies_in_blocks(X):
+            from hikernel.estimators.block_data import split_columns  # imported only when needed
+
+            given = X, y, sample_weight, offset, exposure
+            X, y, sample_weight, offset, exposure = split_columns(self, *given)
         source, owner = self._source(X), self._owner
         if self._plans_memory(X):
             from hikernel.estimators.memory_plan import check_table  # imported only when needed

@@ -11,7 +11,7 @@ import numpy as np
 from hikernel.bases import Basis
 from hikernel.checks import outside_level
 from hikernel.columns.interactions import check_interactions
-from hikernel.engines import ENGINES
+from hikernel.engines import is_engine_name
 from hikernel.losses import Loss
 from hikernel.persistence.content import ContentError, shown
 
@@ -60,7 +60,7 @@ def check_parameters(cls: type[Any], params: Mapping[str, Any]) -> None:
     for name, value in params.items():
         if not _can_be_kept(name, value):
             raise ContentError(f"the parameter {name} is {shown(value)}")
-    if params["engine"] not in ("auto", *ENGINES):
+    if not is_engine_name(params["engine"]):
         engine = shown(params["engine"])
         raise ContentError(f"its engine {engine} is not in hikernel.engines.ENGINES; add it there")
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from hikernel.checks import check_number, outside_level
-from hikernel.engines.machine import Interrupt
+from hikernel.engines.interrupts import Interrupt
 from hikernel.errors import OutOfTime
 from hikernel.estimators.estimator import HKLEstimator, check_refit_name
 from hikernel.estimators.solved_path import Path
@@ -91,6 +91,7 @@ class OneAlphaEstimator(HKLEstimator):
                 name = self._refit_name(self.refit, problem)
                 self._check_refit(name, problem)
                 selected, path = self._selected_model(warm, settings, show)
+                problem.forget_bounds()
             fitted = Fitted(selected, selected, problem.design)
             if name is not None:
                 if show:

@@ -150,9 +150,9 @@ DESCRIPTIONS: dict[str, str] = {
     column: "orthonormal" (orthonormal polynomials) for most, "asinh" (orthonormal polynomials of
     asinh x) if it is skewed or heavy-tailed, "rank" (bounded polynomials of the rank) if it is
     mostly one value, has very heavy tails, or has only two values. These three are constant
-    outside the range of the training data. "auto+steps" adds steps at quantiles to each of these,
-    as a second branch of levels, for functions that jump; the cross-validated estimators try them
-    with "auto" too, and keep them where they pay (not with a mapping, be it empty). Other names are
+    outside the range of the training data. "auto+steps" adds steps to these, as a second branch of
+    levels, with cuts where y jumps; the cross-validated estimators try them with "auto" too, and
+    keep them where they pay (not with a mapping, be it empty). Other names are
     "polynomial", "hermite", "gaussian", "kernel_pca", "anova", "spline", "steps" and
     "categorical" (centred indicators; more than 32 from frequent to rare).
     Also possible are an object from :mod:`hikernel.bases`, and a mapping from column names or
@@ -196,8 +196,10 @@ DESCRIPTIONS: dict[str, str] = {
     "root_weight": """float
     Weight of the root, which is the term without variables.""",
     "engine": """str
-    Implementation of the computations on the rows: a key of ``hikernel.engines.ENGINES``, or
-    "auto".""",
+    What computes with the rows: "numpy" (this machine's processor), "torch" (a GPU if there is one;
+    "torch:cuda:1" or "torch:cpu" name a device; needs ``hikernel[gpu]``), another key of
+    ``hikernel.engines.ENGINES``, or "auto": NumPy, or a GPU from half a million numbers (rows times
+    levels) on where torch and a GPU are there. Models agree to rounding (``docs/gpu.md``).""",
     "search": """{"lookahead", "paper"}
     How the graph is searched. "lookahead" scores the products of nodes near the hull with all
     levels of other variables, and adds deep terms together with their ancestors. It then proves

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hikernel.checks import check_integer, check_number, outside_level
-from hikernel.engines.machine import listening, memory_limit
+from hikernel.engines.interrupts import listening
+from hikernel.engines.machine import memory_limit
 from hikernel.engines.protocol import FloatArray
 from hikernel.estimators.censored import censored_target, read_censored
 from hikernel.estimators.estimator import HKLEstimator

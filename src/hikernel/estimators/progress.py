@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager
 from types import TracebackType
 from typing import Any, Protocol, Self
 
-from hikernel.engines.features import watching
+from hikernel.engines.watch import watching
 from hikernel.search import SearchStep
 from hikernel.selection import PathPoint
 

@@ -184,7 +184,7 @@ def _why_no_error_bars(estimator: Any) -> str:
         )
     return (
         "This model has no error bars: its file was saved without them, its nodes are Gram "
-        f"matrices, or it has as many parameters as rows; {other}"
+        f"matrices, its rows lay in blocks, or it has as many parameters as rows; {other}"
     )
 
 

@@ -41,7 +41,7 @@ _LEVELS: dict[type[FittedBasis], tuple[str, str]] = {
     FittedAsinhPolynomial: ("r", "polynomial in asinh, orthonormal on the training rows"),
     FittedPeriodic: ("w", "wave of a period, centred"),
     FittedRankPolynomial: ("q", "polynomial in the rank among the training rows, bounded"),
-    FittedSteps: ("u", "steps at the quantiles of the training rows"),
+    FittedSteps: ("u", "steps, constant between cuts"),
 }
 
 

@@ -155,6 +155,25 @@ class Design(ABC):
         """Return the design of a model that is fitted only on the rows at some positions."""
         return self
 
+    @property
+    def follows_target(self) -> bool:
+        """Whether some levels depend on y (``at_jumps``), so that every fold has its own."""
+        return False
+
+    def at_jumps(self, rows: Any, weights: FloatArray, residuals: FloatArray) -> Design:
+        """Return the design with those levels fitted to the residuals of a constant.
+
+        Parameters
+        ----------
+        rows : Any
+            What ``training_rows`` returned.
+        weights : ndarray of shape (n,)
+            Positive weights of the rows.
+        residuals : ndarray of shape (n,) or (n, k)
+            Minus the gradient of the loss at the best constant.
+        """
+        return self
+
     def features(self, nodes: Sequence[Vertex], rows: Any) -> dict[Vertex, FloatArray]:
         """Return the feature columns of each node on rows; raise if nodes have none."""
         raise ValueError(
@@ -194,9 +213,9 @@ class Design(ABC):
         """Return a node in a form that means the same in designs fitted to other rows."""
         return node
 
-    def with_steps(self) -> GraphSource | None:
-        """Return the source of the graph with steps beside its smooth functions, if it has any."""
-        return None
+    def with_steps(self) -> Sequence[GraphSource]:
+        """Return sources of the graph with steps beside its smooth functions, if it has any."""
+        return ()
 
     def linear(self) -> GraphSource | None:
         """Return the source with one level per column, linear for numbers; None without columns."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from hikernel.losses.check_loss import check_loss
 from hikernel.losses.cox import Cox
+from hikernel.losses.dual_curve import DualCurve
 from hikernel.losses.gamma import Gamma
-from hikernel.losses.loss import DualCurve, Loss, balanced, make_loss, row_sums
+from hikernel.losses.loss import Loss, balanced, make_loss, row_sums
 from hikernel.losses.margins import Hinge, LogLoss, SquaredHinge
 from hikernel.losses.multinomial import Multinomial
 from hikernel.losses.offset_loss import OffsetLoss, with_offset

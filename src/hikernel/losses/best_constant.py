@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,45 +13,46 @@ if TYPE_CHECKING:
 
 __all__ = ["best_constant"]
 
-_NEWTON_STEPS = 200
+_STEPS = 400
+_SLOPE = 1e-15
+"""A slope of at most this share of the mean magnitude of the gradients is rounding."""
+_WIDTH = 4e-16
+"""A step or a bracket of at most this share of the constant is rounding."""
+_FIRST_STRIDE = 4.0
+"""Longest first step to a side on which no bound is known yet; it grows fourfold."""
 
 
 def best_constant(
     loss: Loss, y: FloatArray, f: FloatArray, weights: FloatArray, smoothing: float, start: float
 ) -> float:
-    """Return the constant that a one-output loss is best with, by Newton's method and bisection."""
+    """Return the constant that a one-output loss is best with, by Newton's method and bisection.
 
-    def slope(b: float) -> float:
-        return float(weights @ loss.gradient(y, f + b, smoothing))
-
-    low, high = _bracket(slope, start)
-    b = min(max(start, low), high)
-    halved = True
-    for _ in range(_NEWTON_STEPS):
+    The slope increases in the constant, so that every point gives a bound on one side. Newton's
+    step is taken if it stays between the bounds, and if the slope has halved or the last step was
+    none of Newton's. Otherwise the bracket is bisected, or looked for at growing strides.
+    """
+    low, high, b = -np.inf, np.inf, start
+    last, stride = np.inf, _FIRST_STRIDE
+    for _ in range(_STEPS):
         gradient = loss.gradient(y, f + b, smoothing)
-        slope_here = float(weights @ gradient)
-        if abs(slope_here) <= 1e-16 * float(weights @ np.abs(gradient)):
+        slope = float(weights @ gradient)
+        if abs(slope) <= _SLOPE * float(weights @ np.abs(gradient)):
             break
-        width = high - low
-        low, high = (low, b) if slope_here > 0.0 else (b, high)
-        if high - low <= 4e-16 * max(abs(low), abs(high)):
+        low, high = (low, b) if slope > 0.0 else (b, high)
+        known = np.isfinite(high - low)
+        if known and high - low <= _WIDTH * max(abs(low), abs(high)):
             break
         curve = float(weights @ loss.curvature(y, f + b, smoothing))
-        step = b - slope_here / curve if curve > 0.0 else np.inf
-        # Take Newton's step if it stays inside the bracket, and if the bracket has just halved
-        # or the last step was a bisection. Otherwise bisect.
-        newton = low < step < high and (high - low < 0.5 * width or halved)
-        halved = not newton
-        b = step if newton else 0.5 * (low + high)
+        move = -slope / curve if curve > 0.0 else -np.copysign(np.inf, slope)
+        if abs(move) <= _WIDTH * abs(b):
+            break
+        newton = low < b + move < high and abs(slope) <= 0.5 * last
+        last = abs(slope) if newton else np.inf
+        if known and not newton:
+            b = 0.5 * (low + high)
+        elif known:
+            b += move
+        else:
+            b += float(np.clip(move if newton else np.copysign(stride, move), -stride, stride))
+            stride = min(4.0 * stride, 1e300)
     return b
-
-
-def _bracket(slope: Callable[[float], float], start: float) -> tuple[float, float]:
-    """Return an interval around ``start`` over which an increasing function changes sign."""
-    low, high, step = start, start, 1.0
-    while slope(low) > 0.0 and step < 1e300:
-        high, low, step = low, low - step, 2.0 * step
-    step = 1.0
-    while slope(high) < 0.0 and step < 1e300:
-        low, high, step = high, high + step, 2.0 * step
-    return low, high

@@ -20,24 +20,19 @@ a ``DualCurve`` picks a good one.
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hikernel.engines.protocol import FloatArray
 from hikernel.losses.best_constant import best_constant
+from hikernel.losses.dual_curve import DualCurve, SampledCurve
 
 __all__ = [
     "LARGEST_EXPONENT",
-    "DualCurve",
     "Loss",
-    "QuadraticCurve",
-    "SampledCurve",
     "balanced",
     "bounded_exp",
     "make_loss",
@@ -46,85 +41,6 @@ __all__ = [
 
 LARGEST_EXPONENT = 500.0
 """Largest argument of exp in losses with a logarithmic link, far beyond any mean of data."""
-
-_BELOW = np.concatenate([1.0 - np.geomspace(1e-4, 1.0, 17), [1.0]])
-_ABOVE = 1.0 + np.geomspace(1e-4, 1.0, 9)
-"""Multiples s at which C(s) is evaluated for a loss without a closed form."""
-
-
-class DualCurve(Protocol):
-    """C(s), with the two queries that duality gaps and searches need."""
-
-    def value(self, penalty: float) -> float:
-        """Return the largest D(s alpha) found over s; at least zero, the value at s = 0."""
-        ...
-
-    def penalty_for(self, value: float) -> float:
-        """Return the largest penalty for which ``value(penalty)`` is still at least ``value``."""
-        ...
-
-
-@dataclass(frozen=True)
-class QuadraticCurve:
-    """C(s) = s fit - (s^2/2) residual, for the squared error; the best s has a closed form."""
-
-    fit: float
-    residual: float
-
-    def value(self, penalty: float) -> float:
-        """Return fit^2 / (2 (residual + penalty))."""
-        curvature = self.residual + penalty
-        if self.fit <= 0.0 or not math.isfinite(curvature) or curvature <= 0.0:
-            return 0.0
-        return 0.5 * self.fit * (self.fit / curvature)
-
-    def penalty_for(self, value: float) -> float:
-        """Return the penalty at which the best value is ``value``."""
-        if value <= 0.0:
-            return math.inf
-        if self.fit <= 0.0:
-            return -math.inf
-        return 0.5 * self.fit * (self.fit / value) - self.residual
-
-
-@dataclass(frozen=True)
-class SampledCurve:
-    """C at sampled multiples s, dense around s = 1, where the best s lies near a solution.
-
-    Attributes
-    ----------
-    multiples, heights : ndarray of shape (n_multiples,)
-        The sampled s > 0 and the values C(s), all finite.
-    """
-
-    multiples: FloatArray
-    heights: FloatArray
-
-    @classmethod
-    def of(cls, curve: Callable[[float], float]) -> SampledCurve:
-        """Sample a concave function C(s) that is finite at least for s between 0 and 1."""
-        chosen = []
-        for s in [*_BELOW[_BELOW > 0.0], *_ABOVE]:
-            height = curve(float(s))
-            if s > 1.0 and not math.isfinite(height):
-                break  # outside the domain, as are all larger s
-            chosen.append((float(s), height))
-        multiples, heights = np.array(chosen).T
-        finite = np.isfinite(heights)
-        return cls(multiples[finite], heights[finite])
-
-    def value(self, penalty: float) -> float:
-        """Return the best value over the sampled multiples."""
-        if not math.isfinite(penalty):
-            return 0.0
-        values = self.heights - 0.5 * penalty * self.multiples**2
-        return max(0.0, float(np.max(values, initial=0.0)))
-
-    def penalty_for(self, value: float) -> float:
-        """Return the largest penalty at which some multiple reaches ``value``."""
-        if value <= 0.0:
-            return math.inf
-        return float(np.max(2.0 * (self.heights - value) / self.multiples**2, initial=-np.inf))
 
 
 class Loss(ABC):
@@ -306,7 +222,7 @@ class Loss(ABC):
 
     def dual_curve(self, y: FloatArray, r: FloatArray, weights: FloatArray) -> DualCurve:
         """Return C(s) = -sum_i weights_i psi_i(-s r_i) as a curve in s."""
-        return SampledCurve.of(lambda s: -float(weights @ self.conjugate(y, -s * r)))
+        return SampledCurve(lambda s: -float(weights @ self.conjugate(y, -s * r)))
 
 
 def balanced(r: FloatArray, weights: FloatArray) -> FloatArray:

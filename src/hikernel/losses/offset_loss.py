@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hikernel.engines.protocol import FloatArray
-from hikernel.losses.loss import DualCurve, Loss, SampledCurve, row_sums
+from hikernel.losses.dual_curve import DualCurve, SampledCurve
+from hikernel.losses.loss import Loss, row_sums
 
 __all__ = ["OffsetLoss", "with_offset"]
 
@@ -97,9 +98,7 @@ class OffsetLoss(Loss):
     def dual_curve(self, y: FloatArray, r: FloatArray, weights: FloatArray) -> DualCurve:
         """Return C(s) of the loss minus s sum_i weights_i <r_i, offset_i>."""
         slope = float(weights @ row_sums(r * self.offset.reshape(r.shape)))
-        return SampledCurve.of(
-            lambda s: -float(weights @ self.loss.conjugate(y, -s * r)) - s * slope
-        )
+        return SampledCurve(lambda s: -float(weights @ self.loss.conjugate(y, -s * r)) - s * slope)
 
     def _moved(self, f: FloatArray) -> FloatArray:
         return f + self.offset.reshape(f.shape)

@@ -8,7 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from hikernel.engines.protocol import FloatArray
-from hikernel.losses.loss import Loss, QuadraticCurve, row_sums
+from hikernel.losses.dual_curve import QuadraticCurve
+from hikernel.losses.loss import Loss, row_sums
 
 __all__ = ["SquaredError"]
 

@@ -21,10 +21,6 @@ if TYPE_CHECKING:
 __all__ = ["Descent"]
 
 _MAX_STEPS = 100
-_LEAST_CURVATURE = 1e-3
-"""Least curvature of a row, relative to the mean over the rows: bounds the move of a flat row."""
-_LARGEST_MOVE = 20.0
-"""Largest move |z - f| of a row that the quadratic model may ask for."""
 _PATIENCE = 8
 """Steps without a smaller gap after which the solve stops: rounding is then the likely limit."""
 _LEAST_PRECISION = 1e-6
@@ -74,9 +70,7 @@ class Descent(LossSolve):
         """Return gradient and curvature at the current point; the curvature is kept positive."""
         gradient = self.loss.gradient(self.y, self._point.f)
         curvature = self.loss.curvature(self.y, self._point.f)
-        least = np.maximum(
-            _LEAST_CURVATURE * (self.omega @ curvature), np.abs(gradient) / _LARGEST_MOVE
-        )
+        least = self.least_curvature(gradient, curvature)
         return gradient, np.maximum(np.maximum(curvature, least), np.finfo(float).tiny)
 
     def _line_search(self, goal: Point) -> Point | None:

@@ -18,7 +18,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hikernel.engines.numerics import matmul
 from hikernel.engines.protocol import FloatArray
+from hikernel.losses import Loss
+from hikernel.reduced.coupled_model import output_directions
 from hikernel.reduced.forms import Form
 from hikernel.reduced.solution import ReducedSolution, Status, WarmStart
 from hikernel.reduced.variational import DualNormBound
@@ -31,6 +34,12 @@ __all__ = ["LossSolve", "Point"]
 
 _LEAST_TOL, _LARGEST_TOL = 1e-14, 0.03
 """Limits of the relative tolerance to which a quadratic model is solved."""
+_LEAST_CURVATURE = 1e-3
+"""Least curvature of a row, relative to the mean over the rows: bounds the move of a flat row."""
+_FLAT = 1e-3
+"""The same of the true Hessian of a row, relative to the least curvature of its bound."""
+_LARGEST_MOVE = 20.0
+"""Largest move |z - f| of a row that the quadratic model may ask for."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +110,7 @@ class LossSolve(ABC):
         self.lam = lam
         self.tol = tol
         self.outputs = self.y.shape[1:]
+        self.interacts = bool(self.outputs) and type(self.loss).hessian is not Loss.hessian
         self.eta = None if warm is None else warm.eta
         self.steps = 0
         self._best: tuple[Gap, Point, FloatArray] | None = None
@@ -131,6 +141,12 @@ class LossSolve(ABC):
             solution = self._form_solution(*joint, point, wanted)
             coef = solution.coef
             return self.with_intercept(coef, self.apply(coef), 0.0, 0.0), solution.dual_norm
+        if self.interacts:
+            # The true Hessian needs no bound on moves, only to be positive.
+            floor = _FLAT * np.max(self.least_curvature(gradient, curvature), axis=1)
+            coupled = problem.coupled_form(point.f, floor, point.coef)
+            if coupled is not None:
+                return self._coupled_solution(*coupled, point, wanted)
         shape = (len(self.omega), -1)
         targets = (point.f - gradient / curvature).reshape(shape)
         form, target_means, column_means = problem.quadratic_form(targets, curvature.reshape(shape))
@@ -144,6 +160,21 @@ class LossSolve(ABC):
         coef = coef.T if self.outputs else coef[0]
         goal = Point(coef, self.apply(coef), b if self.outputs else b[0], self.norm(coef))
         return goal, solution.dual_norm
+
+    def _coupled_solution(
+        self, form: Form, value: float, point: Point, wanted: float
+    ) -> tuple[Point, DualNormBound]:
+        """Return the same for a model that solves all outputs together."""
+        solution = self._form_solution(form, value, point, wanted)
+        directions = output_directions(self.loss, self.y.shape[1])
+        coef = matmul(solution.coef.reshape(-1, directions.shape[1]), directions.T)
+        linear = self.apply(coef)
+        return self.with_intercept(coef, linear, point.intercept, 0.0), solution.dual_norm
+
+    def least_curvature(self, gradient: FloatArray, curvature: FloatArray) -> FloatArray:
+        """Return the least curvature that a model gives a row, in the shape of the gradient."""
+        least = _LEAST_CURVATURE * (self.omega @ curvature)
+        return np.asarray(np.maximum(least, np.abs(gradient) / _LARGEST_MOVE))
 
     def _form_solution(
         self, form: Form, value: float, point: Point, wanted: float
@@ -170,7 +201,7 @@ class LossSolve(ABC):
         problem = self.problem
         objective = self.objective(point)
         dual_coef = (self.omega * residuals.T).T / self.lam
-        scores = problem.engine.correlate(problem.nodes, dual_coef)
+        scores = problem.correlate(dual_coef)
         scores[problem.constant_columns] = 0.0
         curve = self.loss.dual_curve(self.y, residuals, self.omega)
         enough = curve.penalty_for((1.0 - self.tol) * objective) / self.lam
@@ -227,7 +258,7 @@ class LossSolve(ABC):
 
     def apply(self, coef: FloatArray) -> FloatArray:
         """Return Phi beta."""
-        return self.problem.engine.apply(self.problem.nodes, coef)
+        return self.problem.apply(coef)
 
     def norm(self, coef: FloatArray) -> float:
         """Return Omega(beta)."""

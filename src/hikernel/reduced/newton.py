@@ -24,7 +24,7 @@ from scipy.linalg import lapack
 from hikernel.engines.machine import check_time
 from hikernel.engines.numerics import backtrack
 from hikernel.engines.protocol import FloatArray
-from hikernel.losses.loss import QuadraticCurve
+from hikernel.losses.dual_curve import QuadraticCurve
 from hikernel.reduced.forms import Evaluation, Form
 from hikernel.reduced.solution import ReducedSolution, Status
 from hikernel.reduced.variational import THETA_FLOOR, DualNormBound, HullMap
@@ -36,6 +36,11 @@ _WARM_MIX = 1e-3
 """Share of the uniform distribution mixed into a warm start, so that no theta starts at zero."""
 _ROUNDING = 1e-14
 """Gaps below this fraction of |y|^2 are rounding: the moments are no more accurate than this."""
+_IDLE_STEPS = 3
+"""Steps in a row that barely move, after which the solve has stalled. Where lambda is so small
+beside the features that P is mostly rounding error, such steps would be taken without end."""
+_IDLE = 1e-6
+"""Relative change of every theta and slack up to which a step barely moves."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +106,7 @@ def solve_reduced(
             return solve_reduced(form, hull, lam, tol=tol, max_iter=max_iter)
         return _singular(form, hull)
     slack = np.full(m, _first_barrier(point, lam, warm=warm_eta is not None))
-    status = Status.ITERATIONS
+    status, idle = Status.ITERATIONS, 0
     for iteration in range(max_iter + 1):
         check_time()
         # While the barrier is large the gap is large too, however good the dual norm bound is. So
@@ -116,7 +121,8 @@ def solve_reduced(
             break
         barrier_floor = 0.05 * tol * gap.objective / m
         moved = _step(form, hull, point, slack, lam, barrier_floor)
-        if moved is None:
+        idle = idle + 1 if moved is not None and _is_idle(point, slack, *moved) else 0
+        if moved is None or idle == _IDLE_STEPS:
             status = Status.STALLED
             break
         point, slack = moved
@@ -215,6 +221,12 @@ def _step(
         new_slack = (slack + dual * dslack) * (1.0 + length * x)
         return new_point, np.maximum(new_slack, 1e-4 * barrier)
     return None
+
+
+def _is_idle(point: _Point, slack: FloatArray, moved: _Point, new_slack: FloatArray) -> bool:
+    """Return whether a step leaves every theta and every slack nearly as it was."""
+    pairs = ((point.theta, moved.theta), (slack, new_slack))
+    return all(bool(np.all(np.abs(new - old) <= _IDLE * old)) for old, new in pairs)
 
 
 class _NewtonSystem:

@@ -15,9 +15,11 @@ import numpy as np
 from hikernel.engines.features import Blocks
 from hikernel.engines.machine import require_memory
 from hikernel.engines.node_kernels import KernelOperator
+from hikernel.engines.numerics import lower_gram, matmul, matvec
 from hikernel.engines.protocol import Engine, FloatArray, Vertex
 from hikernel.graphs.interface import SupportsAncestors
 from hikernel.losses import Loss, SquaredError
+from hikernel.reduced.coupled_model import coupled_model
 from hikernel.reduced.descent import Descent
 from hikernel.reduced.forms import DualForm, Form, PrimalForm
 from hikernel.reduced.interior import InteriorPoint
@@ -34,6 +36,14 @@ FormName = Literal["auto", "primal", "dual"]
 
 _MOST_FEATURES = 10**8
 """Largest number of features that are held at once for a joint loss: 0.8 GB."""
+
+_KEPT_FEATURES = 2**22
+"""Largest number of features that are kept for losses that pass over the rows at every step: 32 MB.
+With more, a product takes longer than it takes to make its features."""
+
+_MOST_COUPLED = 400
+"""Columns times outputs up to which the outputs of a loss are solved together: one factorisation
+then takes less than what several steps for the outputs one by one take in calls."""
 
 _PRIMAL_SHARE = 1.5
 """Columns per row up to which the R x R form is the faster one if its Gram matrix is kept: it does
@@ -96,6 +106,7 @@ class ReducedProblem:
         self._hull: HullMap | None = None
         self._kernels: KernelOperator | None = None
         self._gram: FloatArray | None = None
+        self._features: FloatArray | None = None
         self._squared_form: Form | None = None
         self.extend(nodes)
 
@@ -114,11 +125,9 @@ class ReducedProblem:
     @property
     def uses_dual_form(self) -> bool:
         """Whether the n x n form is in use."""
-        if self._kernels is not None:
+        if self._kernels is not None or self._form_name == "dual":
             return True
-        if self._form_name == "auto":
-            return self.n_columns > self._most_primal_columns
-        return self._form_name == "dual"
+        return self._form_name == "auto" and self.n_columns > self._most_primal_columns
 
     @property
     def _most_primal_columns(self) -> int:
@@ -195,6 +204,10 @@ class ReducedProblem:
         self._kernels = self.engine.kernel_operator(self.nodes)
         self._squared_form = None
         self._gram = self._extended_gram(n_old)
+        if self._features is not None:
+            few = self.engine.n_rows * self.n_columns <= _KEPT_FEATURES
+            added = [self._features, self.engine.features(fresh)] if few else []
+            self._features = np.asfortranarray(np.hstack(added)) if few else None
 
     def restrict(self, keep: Sequence[Vertex]) -> ReducedProblem:
         """Return the problem on the smaller hull ``keep``; the order of the nodes is kept."""
@@ -211,7 +224,30 @@ class ReducedProblem:
         out._kernels = self.engine.kernel_operator(out.nodes)
         out._squared_form = None
         out._gram = None if self._gram is None else self._gram[np.ix_(columns, columns)]
+        if self._features is not None:
+            out._features = np.asfortranarray(self._features[:, columns])
         return out
+
+    def apply(self, coef: FloatArray) -> FloatArray:
+        """Return Phi coef, shape (n,) or (n, k)."""
+        features = self._kept_features()
+        if features is None:
+            return self.engine.apply(self.nodes, coef)
+        return matvec(features, coef) if coef.ndim == 1 else matmul(features, coef)
+
+    def correlate(self, vector: FloatArray) -> FloatArray:
+        """Return Phi' vector, shape (R,) or (R, k)."""
+        features = self._kept_features()
+        if features is None:
+            return self.engine.correlate(self.nodes, vector)
+        return matvec(features.T, vector) if vector.ndim == 1 else matmul(features.T, vector)
+
+    def _kept_features(self) -> FloatArray | None:
+        """Return Phi, kept from the first call on, or None where there is none or too much."""
+        few = self.engine.n_rows * self.n_columns <= _KEPT_FEATURES
+        if self._features is None and self._kernels is None and few:
+            self._features = self.engine.features(self.nodes)
+        return self._features
 
     def squared_form(self) -> Form:
         """Return the form of the squared error; its moments are reused when the hull changes."""
@@ -246,16 +282,29 @@ class ReducedProblem:
         for z, curve in zip(targets.T, curvature.T, strict=True):
             weights = self.engine.row_weights * curve
             mean = float(weights @ z) / float(np.sum(weights))
-            means = self.engine.means(self.nodes, weights)
-            gram = None
-            if not self.uses_dual_form:
-                gram = self.engine.gram(self.nodes, self.nodes, means, means, weights)
-                gram = self._without_constants(gram)
+            means, gram = self._weighted_moments(weights)
             forms.append(self._weighted_form(weights, z - mean, means, gram))
             target_means.append(mean)
             column_means.append(means)
         form = forms[0] if len(forms) == 1 else OutputForms(forms)
         return form, np.array(target_means), np.array(column_means)
+
+    def _weighted_moments(self, weights: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+        """Return the weighted means of the columns, and for the primal form their Gram matrix."""
+        features = self._kept_features()
+        if features is None:
+            means = self.engine.means(self.nodes, weights)
+            if self.uses_dual_form:
+                return means, None
+            gram = self.engine.gram(self.nodes, self.nodes, means, means, weights)
+            return means, self._without_constants(gram)
+        means = matvec(features.T, weights / float(np.sum(weights)))
+        if self.uses_dual_form:
+            return means, None
+        centred = features - means
+        centred *= np.sqrt(weights)[:, None]
+        lower = lower_gram(centred.T)
+        return means, self._without_constants(lower + np.tril(lower, -1).T)
 
     def joint_form(
         self, f: FloatArray, curvature: FloatArray, coef: FloatArray
@@ -280,6 +329,31 @@ class ReducedProblem:
         model = dual_model if self.uses_dual_form else primal_model
         return model(self.loss, self.y, f, omega, curvature, features, coef, self.blocks)
 
+    def coupled_form(
+        self, f: FloatArray, floor: FloatArray, coef: FloatArray
+    ) -> tuple[Form, float] | None:
+        """Return the form of the quadratic model of a loss whose outputs interact, and its value.
+
+        None where that is no faster than an output at a time: where the form has too many columns.
+
+        Parameters
+        ----------
+        f : ndarray of shape (n, k)
+            The prediction at the point.
+        floor : ndarray of shape (n,)
+            Least curvature of each row.
+        coef : ndarray of shape (R, k)
+            The coefficients at the point.
+        """
+        features = self._kept_features()
+        size = self.n_columns * (f.shape[1] - int(self.loss.shift_invariant))
+        if features is None or self.uses_dual_form or size > _MOST_COUPLED:
+            return None
+        centred = features - self.means
+        centred[:, self.constant_columns] = 0.0
+        omega = self.engine.row_weights
+        return coupled_model(self.loss, self.y, f, omega, floor, centred, coef, self.blocks)
+
     def _weighted_form(
         self, weights: FloatArray, target: FloatArray, means: FloatArray, gram: FloatArray | None
     ) -> Form:
@@ -292,14 +366,21 @@ class ReducedProblem:
             return KernelForm(self._kernels, weights, target)
         if gram is None:
             root = np.sqrt(weights)
-            features = self.engine.features(self.nodes)
+            kept = self._features
+            features = self.engine.features(self.nodes) if kept is None else kept.copy(order="F")
             features -= means
             features *= root[:, None]
             features[:, self.constant_columns] = 0.0
             return DualForm(features, root * target, self.blocks)
         weighted = weights * target
         # The weighted target sums to zero only up to rounding; the last term corrects for this.
-        cross = self.engine.correlate(self.nodes, weighted) - means * float(np.sum(weighted))
+        kept = self._features
+        cross = (
+            self.engine.correlate(self.nodes, weighted)
+            if kept is None
+            else matvec(kept.T, weighted)
+        )
+        cross -= means * float(np.sum(weighted))
         cross[self.constant_columns] = 0.0
         return PrimalForm(gram, cross, float(weighted @ target), self.blocks)
 
@@ -315,6 +396,5 @@ class ReducedProblem:
         return self._without_constants(np.block([[self._gram, across], [across.T, within]]))
 
     def _without_constants(self, gram: FloatArray) -> FloatArray:
-        gram[self.constant_columns] = 0.0
-        gram[:, self.constant_columns] = 0.0
+        gram[self.constant_columns] = gram[:, self.constant_columns] = 0.0
         return gram

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from hikernel.engines.machine import one_blas_thread
 from hikernel.engines.protocol import FloatArray
-from hikernel.losses.loss import QuadraticCurve
+from hikernel.losses.dual_curve import QuadraticCurve
 from hikernel.reduced.forms import Form
 from hikernel.reduced.newton import solve_reduced
 from hikernel.reduced.solution import ReducedSolution

@@ -100,8 +100,9 @@ class Certificate:
         Relative gap that was requested.
     kind : {"exact", "statistical", "none"}
         "exact": the dual bound covers every kernel of the graph, computed without sampling.
-        "statistical": it covers every kernel with probability at least ``confidence``, over the
-        random draws of the bound (not over the data).
+        "statistical": it is made to cover every kernel with probability ``confidence``, over the
+        random draws of the bound (not over the data). The probability rests on an estimate; how
+        often such bounds hold has been measured, and rows can be made up for which they do not.
         "none": the kernels outside the hull were not bounded; only the trivial bound 0 holds.
     reason : StopReason or Status
         Why the search stopped; ``reason.sentence`` is the explanation. It is a Status if the solver
@@ -113,7 +114,7 @@ class Certificate:
     n_kernels : int
         Size of the hull J on which the bound was computed (the model may keep fewer nodes).
     confidence : float
-        Probability with which the dual bound holds: 1 unless it is statistical.
+        Probability with which the dual bound is made to hold: 1 unless it is statistical.
     refit : str or None
         The refit that makes the predictions; None if the model of the convex problem does.
     monotone : tuple of (str, int)

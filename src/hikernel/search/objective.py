@@ -286,8 +286,8 @@ class GridObjective(Objective):
         require_memory(n_numbers, f"{N_DRAWS} draws of {len(nodes)} sums", "Limit max_order.")
         scales, limit = self.graph.tail_scales(), self.graph.max_order
         draws = self.engine.tail_draws(nodes, dual.dual_coef, scales, limit, N_DRAWS, seed)
-        diagonal = self.engine.tail_diagonal(nodes, dual.dual_coef, scales, limit)
-        return sketched_bounds(draws, risk, diagonal)
+        parts = self.engine.tail_exact_parts(nodes, dual.dual_coef, scales, limit)
+        return sketched_bounds(draws, risk, parts)
 
     @property
     def can_list_all(self) -> bool:

@@ -202,8 +202,8 @@ class RestrictedTails:
             nodes: Sequence[Node], scales: Sequence[FloatArray], limit: int | None, share: float
         ) -> FloatArray:
             found = engine.tail_draws(nodes, dual.dual_coef, scales, limit, N_DRAWS, seed)
-            diagonal = engine.tail_diagonal(nodes, dual.dual_coef, scales, limit)
-            return sketched_bounds(found, share * risk, diagonal)
+            parts = engine.tail_exact_parts(nodes, dual.dual_coef, scales, limit)
+            return sketched_bounds(found, share * risk, parts)
 
         return evaluate
 

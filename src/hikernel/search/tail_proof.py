@@ -25,9 +25,9 @@ from contextlib import contextmanager
 import numpy as np
 from numpy.typing import NDArray
 
-from hikernel.engines.features import watcher, watching
 from hikernel.engines.machine import check_time
 from hikernel.engines.protocol import FloatArray, Node
+from hikernel.engines.watch import watcher, watching
 from hikernel.errors import MemoryPlanError, OutOfTime
 from hikernel.search.certificate import StopReason
 from hikernel.search.growth import TailBound

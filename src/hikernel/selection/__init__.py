@@ -27,7 +27,7 @@ from hikernel.selection.refit import (
 )
 from hikernel.selection.scores import Choice, CrossValidation, relative_gain
 from hikernel.selection.training import TermModel, TrainingProblem
-from hikernel.selection.trial import is_promising
+from hikernel.selection.trial import trial_gain
 
 __all__ = [
     "REFITS",
@@ -47,12 +47,12 @@ __all__ = [
     "compute_path",
     "constant_model",
     "cross_validate",
-    "is_promising",
     "lambda_grid",
     "refit",
     "refit_is_possible",
     "relative_gain",
     "score_simpler_models",
     "too_many_kernel_rows",
+    "trial_gain",
     "without_proof",
 ]

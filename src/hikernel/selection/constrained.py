@@ -44,7 +44,8 @@ from hikernel.engines.numerics import backtrack
 from hikernel.engines.protocol import FloatArray
 from hikernel.graphs import Direction
 from hikernel.losses import Loss, balanced
-from hikernel.selection.ridge import RidgeFit, RidgeObjective, fit_ridge
+from hikernel.selection.ridge import RidgeFit, fit_ridge
+from hikernel.selection.ridge_objective import RidgeObjective
 
 __all__ = ["fit_constrained"]
 

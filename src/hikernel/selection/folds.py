@@ -20,8 +20,8 @@ from joblib import Parallel, delayed, effective_n_jobs
 from joblib.parallel import get_active_backend
 from numpy.typing import NDArray
 
+from hikernel.engines.interrupts import Interrupt
 from hikernel.engines.machine import (
-    Interrupt,
     blas_limit,
     check_time,
     deadline,
@@ -71,10 +71,6 @@ _SAME_FALL = 1.01
 _FEW_TERMS = 100
 _MORE_PATIENCE = 4
 """Number of steps without a gain after which an error has turned while models have few terms."""
-
-_SHARED = 300
-"""Number of columns from which on the fit of "ridge" is the first pass of "sparse". With fewer it
-takes no time, and two scores that are equal but for rounding stay what they are."""
 
 Fold = tuple[NDArray[np.intp], NDArray[np.intp]]
 
@@ -150,7 +146,9 @@ def cross_validate(
     whole = PathSolver(problem, settings)
     paths = [FoldPath(fold, list(refits), score) for fold in folds]
     # Every process would get a copy of all Gram matrices; threads share them.
-    prefer = "threads" if problem.engine.has_kernels else None
+    # So they share files and connections to blocks of rows.
+    shared = problem.engine.has_kernels or problem.engine.in_blocks
+    prefer = "threads" if shared else None
     end = None
     n_lams = len(lams)
     cuts = [*range(0, min(_EASY, n_lams), _TOGETHER), *range(_EASY, n_lams), n_lams]
@@ -226,6 +224,7 @@ class FoldPath:
         self._points: list[PathPoint] = []
         self._ridge: Fitted | None = None
         self._known: dict[tuple[str | None, object], tuple[float, float]] = {}
+        self._positions: dict[str | None, int] = {}
         self.scores: list[list[float]] = []
         self.effects: list[list[float]] = []
         self.terms: list[int] = []
@@ -276,9 +275,11 @@ class FoldPath:
         alike = variables_key(model, part.design) if name == "variables" else len(self.terms)
         key = (name, alike)
         if key not in self._known:
-            fitted = refit(name, part, model, self._ridge if name == "sparse" else None)
-            wide = fitted is not None and len(fitted.model.coef) >= _SHARED
-            self._ridge = fitted if wide and name == "ridge" else None
+            ridge = self._ridge if name == "sparse" else None
+            fitted = refit(name, part, model, ridge, self._positions.get(name))
+            self._ridge = fitted if name == "ridge" else None
+            if fitted is not None and fitted.position is not None:
+                self._positions[name] = fitted.position
             if fitted is not None and name is not None:
                 n_columns = int(np.sum(fitted.model.widths))
                 n_outputs = int(np.prod(part.y.shape[1:]))

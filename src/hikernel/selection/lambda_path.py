@@ -240,6 +240,8 @@ class PathSolver:
         total = self._null
         explained = problem.loss.explained(problem.loss.error(loss), total) if total > 0.0 else 1.0
         error = estimated_error(problem, model, loss)
+        if problem.engine.in_blocks:  # dual variables of every lambda would fill the memory
+            model = replace(model, dual_coef=model.dual_coef[:0].copy())
         point = PathPoint(model, explained, error, time.monotonic() - began)
         self.points.append(point)
         reason = model.certificate.reason

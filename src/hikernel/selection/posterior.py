@@ -150,12 +150,12 @@ def posterior_of(problem: TrainingProblem, fitted: Fitted) -> Posterior | None:
     """Return the posterior of a refit, or None if it has none.
 
     There is none without a refit, for refits under constraints, whose posterior has edges, for
-    graphs of Gram matrices, for losses that are no likelihood,
+    graphs of Gram matrices, for rows in blocks, for losses that are no likelihood,
     and if the dispersion is not known because the model has as many parameters as rows.
     """
     if fitted.refit is None or fitted.scales is None or fitted.gap is not None:
         return None
-    if not has_posterior(problem.loss):
+    if not has_posterior(problem.loss) or problem.engine.in_blocks:
         return None
     model = fitted.model
     kept = model.kept()

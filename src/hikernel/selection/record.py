@@ -175,7 +175,9 @@ class FitRecord:
             missing = fitted.design.n_missing(problem.rows)
             for m in sorted({m for node in fitted.model.kept().nodes for m, _ in node}):
                 codes = kinds[m] != "number"
-                found = column_statistics(problem.rows[:, m], weights, categories=codes)
+                rows, blocks = problem.rows, problem.engine.in_blocks
+                known = rows.distribution(m, weights) if blocks else (rows[:, m], weights)
+                found = column_statistics(*known, categories=codes)
                 if found is not None:
                     statistics[m] = found
         return cls(

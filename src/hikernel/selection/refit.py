@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 import numpy as np
@@ -36,8 +36,10 @@ from hikernel.engines.protocol import Engine, FloatArray, Vertex
 from hikernel.graphs import Design, Grid
 from hikernel.losses import SquaredError
 from hikernel.selection.products import LEAST_DEGREE, MOST_FEATURES, are_too_many, products
-from hikernel.selection.ridge import RidgeFit, fit_ridge
-from hikernel.selection.training import TermModel, TrainingProblem, term_variances
+from hikernel.selection.refitted import Fitted, KnownFit, assembled
+from hikernel.selection.ridge import RidgeFit, RidgeStart, fit_ridge
+from hikernel.selection.term_features import ScaledFeatures, column_variances, scaled_features
+from hikernel.selection.training import TermModel, TrainingProblem
 
 __all__ = [
     "REFITS",
@@ -65,42 +67,6 @@ _ROWS_PER_FEATURE = 3
 """Least number of rows per column and output for an unpenalised refit."""
 
 
-@dataclass(frozen=True)
-class Fitted:
-    """The selected model, the model that predicts, and the design with which it predicts.
-
-    Attributes
-    ----------
-    selected : TermModel
-        The solution of the convex problem, which selected the terms.
-    model : TermModel
-        The model that predicts: ``selected`` itself without a refit.
-    design : Design
-        Its bases or kernels; those of a "variables" refit may have a higher degree.
-    refit : str or None
-        Name of the refit; None without one.
-    mu : float
-        Penalty mu of the refit (``ridge``); 0 without one.
-    gap : float or None
-        Proven bound on how far a refit under constraints is from its optimum, relative to its
-        objective; None without constraints.
-    scales : ndarray of shape (R,) or None
-        Scales of the columns of ``model``, whose scaled coefficients the penalty squares; None
-        without a refit, and for Gram matrices.
-    fit : RidgeFit or None
-        The ridge fit of "ridge", which is the first pass of "sparse"; None for other refits.
-    """
-
-    selected: TermModel
-    model: TermModel
-    design: Design
-    refit: str | None = None
-    mu: float = 0.0
-    gap: float | None = None
-    scales: FloatArray | None = None
-    fit: RidgeFit | None = None
-
-
 def refit_is_possible(problem: TrainingProblem) -> bool:
     """Return whether the loss supports refits; all smooth losses do."""
     return problem.loss.smooth
@@ -110,8 +76,8 @@ def comparable_refits(problem: TrainingProblem) -> list[str | None]:
     """Return the refits that cross-validation compares; columns with a direction need one."""
     if not refit_is_possible(problem) or too_many_kernel_rows(problem):
         return [None]
-    has_variables = problem.design.variables([]) is not None
-    refits: list[str | None] = ["ridge", "sparse", "variables"] if has_variables else ["ridge"]
+    more = [] if problem.design.variables([]) is None else ["sparse", "variables"]
+    refits: list[str | None] = ["ridge", *(more[:1] if problem.engine.in_blocks else more)]
     return refits if problem.design.monotone_columns() else [None, *refits]
 
 
@@ -121,7 +87,11 @@ def too_many_kernel_rows(problem: TrainingProblem) -> bool:
 
 
 def refit(
-    name: str | None, problem: TrainingProblem, model: TermModel, ridge: Fitted | None = None
+    name: str | None,
+    problem: TrainingProblem,
+    model: TermModel,
+    ridge: Fitted | None = None,
+    position: int | None = None,
 ) -> Fitted | None:
     """Return the refitted model, or None if the refit does not apply to the model.
 
@@ -139,6 +109,8 @@ def refit(
         The solution of the convex problem, which selects the terms.
     ridge : Fitted, optional
         The refit "ridge" of the same model, if there is one, which saves "sparse" its first pass.
+    position : int, optional
+        Position of the penalty that this refit chose for a similar model, to begin with.
     """
     if name is None:
         return Fitted(model, model, problem.design)
@@ -147,8 +119,8 @@ def refit(
     if model.n_terms == 0:
         return Fitted(model, model, problem.design, refit=name, scales=np.ones(len(model.coef)))
     with one_blas_thread():
-        known = () if name != "sparse" or ridge is None else (ridge.fit,)
-        found = REFITS[name](problem, model, *known)
+        whole = None if ridge is None else ridge.fit
+        found = REFITS[name](problem, model, KnownFit(position, whole))
     if found is None:
         return None
     certificate = replace(
@@ -160,7 +132,7 @@ def refit(
     return replace(found, model=replace(found.model, certificate=certificate), refit=name)
 
 
-def _ridge(problem: TrainingProblem, model: TermModel) -> Fitted | None:
+def _ridge(problem: TrainingProblem, model: TermModel, known: KnownFit) -> Fitted | None:
     kept = model.norms > 0.0
     nodes = list(itertools.compress(model.nodes, kept))
     operator = problem.engine.kernel_operator(nodes)
@@ -170,15 +142,14 @@ def _ridge(problem: TrainingProblem, model: TermModel) -> Fitted | None:
     if blocks.n_columns > _most_columns(problem):
         return None
     scales = blocks.spread(np.sqrt(model.zeta[kept] / np.max(model.zeta[kept])))
-    features = problem.engine.features(nodes) * scales
-    fit = _fit(problem, problem.design, nodes, features, scales)
-    out = _assembled(problem, problem.design, problem.engine, nodes, scales, fit, model)
-    return replace(out, fit=fit)
+    features = scaled_features(problem.engine, nodes, scales)
+    start = known.start(problem.engine, nodes, scales, model, problem.scale)
+    fit = _fit(problem, problem.design, nodes, features, scales, start=start)
+    out = assembled(problem, problem.design, problem.engine, nodes, scales, fit, model)
+    return replace(out, fit=fit, position=fit.position)
 
 
-def _sparse(
-    problem: TrainingProblem, model: TermModel, whole: RidgeFit | None = None
-) -> Fitted | None:
+def _sparse(problem: TrainingProblem, model: TermModel, known: KnownFit) -> Fitted | None:
     kept = model.norms > 0.0
     nodes = list(itertools.compress(model.nodes, kept))
     blocks = Blocks(model.widths[kept])
@@ -186,7 +157,7 @@ def _sparse(
     if many or problem.engine.kernel_operator(nodes) is not None:
         return None
     scales = blocks.spread(np.sqrt(model.zeta[kept] / np.max(model.zeta[kept])))
-    return _in_two_passes(problem, problem.design, problem.engine, nodes, scales, model, whole)
+    return _in_two_passes(problem, problem.design, problem.engine, nodes, scales, model, known)
 
 
 def _in_two_passes(
@@ -196,19 +167,25 @@ def _in_two_passes(
     nodes: list[Vertex],
     scales: FloatArray,
     model: TermModel,
-    whole: RidgeFit | None = None,
+    known: KnownFit,
 ) -> Fitted:
     """Fit ridge on scaled features of some nodes, drop effects of small share, and fit again."""
     blocks, omega = Blocks([engine.width(node) for node in nodes]), problem.engine.row_weights
-    features = engine.features(nodes) * scales
-    squares = omega @ (features - omega @ features) ** 2
-    whole = whole or _fit(problem, design, nodes, features.copy(), scales)
-    fitted = _assembled(problem, design, engine, nodes, scales, whole, model)
+    features = scaled_features(engine, nodes, scales)
+    squares = column_variances(features, omega)
+    whole = known.whole
+    if whole is None:
+        start = known.start(engine, nodes, scales, model, problem.scale)
+        whole = _fit(problem, design, nodes, features.copy(order="A"), scales, start=start)
+    fitted = assembled(problem, design, engine, nodes, scales, whole, model)
+    fitted = replace(fitted, position=whole.position)
     shares = _effect_shares(fitted)
     # The penalty of the first pass, relative to the features, saves Newton's method for the others.
     exact = isinstance(problem.loss, SquaredError) and problem.y.ndim == 1
     relative = None if exact else whole.mu / max(float(np.mean(squares)), _TINY)
     tried = 0
+    # The error of a joint loss may be negative: its model gains more than one per event.
+    most = whole.score + _DROPPED_ERROR * abs(whole.score)
     for least in _DROPPED_SHARES:
         index = np.flatnonzero(shares >= least)
         if len(index) == len(nodes):
@@ -217,10 +194,13 @@ def _in_two_passes(
             continue
         tried, columns = len(index), blocks.columns(index)
         few = [nodes[i] for i in index]
-        part = _fit(problem, design, few, features[:, columns], scales[columns], relative)
-        # The error of a joint loss may be negative: its model gains more than one per event.
-        if part.score <= whole.score + _DROPPED_ERROR * abs(whole.score):
-            return _assembled(problem, design, engine, few, scales[columns], part, model)
+        start = whole.part(columns)
+        part = _fit(
+            problem, design, few, features[:, columns], scales[columns], relative, start, most
+        )
+        if part.score <= most:
+            out = assembled(problem, design, engine, few, scales[columns], part, model)
+            return replace(out, position=whole.position)
     return fitted
 
 
@@ -254,28 +234,28 @@ def _kernel_ridge(
     dual = vectors @ (fit.coef.T / roots).T
     scales = operator.blocks.spread(zeta)
     spread = replace(fit, coef=operator.coordinates(dual))
-    out = _assembled(problem, problem.design, problem.engine, nodes, scales, spread, model)
+    out = assembled(problem, problem.design, problem.engine, nodes, scales, spread, model)
     return replace(out, scales=None)
 
 
-def _unpenalised(problem: TrainingProblem, model: TermModel) -> Fitted | None:
+def _unpenalised(problem: TrainingProblem, model: TermModel, known: KnownFit) -> Fitted | None:
     kept = model.norms > 0.0
     most = min(_MOST_HULL_FEATURES, problem.engine.n_rows // _ROWS_PER_FEATURE)
-    if int(np.sum(model.widths[kept])) > _most_columns(problem, most):
+    width = int(np.sum(model.widths[kept]))
+    if width > _most_columns(problem, most):
         return None
     nodes = list(itertools.compress(model.nodes, kept))
     if problem.engine.kernel_operator(nodes) is not None:
         return None
-    omega = problem.engine.row_weights
-    features = problem.engine.features(nodes)
+    features = scaled_features(problem.engine, nodes, np.ones(width))
     # Columns get unit variance, so that only truly collinear directions are lost to rounding.
-    spread = np.sqrt(omega @ (features - omega @ features) ** 2)
+    spread = np.sqrt(column_variances(features, problem.engine.row_weights))
     scales = 1.0 / np.where(spread > 0.0, spread, 1.0)
     fit = _fit(problem, problem.design, nodes, features * scales, scales, 0.0)
-    return _assembled(problem, problem.design, problem.engine, nodes, scales, fit, model)
+    return assembled(problem, problem.design, problem.engine, nodes, scales, fit, model)
 
 
-def _variables(problem: TrainingProblem, model: TermModel) -> Fitted | None:
+def _variables(problem: TrainingProblem, model: TermModel, known: KnownFit) -> Fitted | None:
     if problem.design.variables([]) is None:
         return None
     chosen = selected_variables(model)
@@ -284,29 +264,32 @@ def _variables(problem: TrainingProblem, model: TermModel) -> Fitted | None:
     rich = problem.design.richer(problem.rows, problem.engine.row_weights, chosen)
     if rich is None:
         return None
-    known = {(m, j) for m in chosen for j in range(1, rich.grid.max_level(m) + 1)}
-    selected = [node for node in model.kept().nodes if known.issuperset(node)]
-    nodes = products(rich, selected, min(MOST_FEATURES, _most_columns(problem)))
+    levels = {(m, j) for m in chosen for j in range(1, rich.grid.max_level(m) + 1)}
+    selected = [node for node in model.kept().nodes if levels.issuperset(node)]
+    most = min(MOST_FEATURES, _most_columns(problem))
+    nodes = products(rich, selected, most)
     if not nodes:
         return None
     blocks = Blocks([rich.engine.width(node) for node in nodes])
     scales = blocks.spread(1.0 / rich.grid.weights(nodes))
-    return _in_two_passes(problem, rich.design, rich.engine, nodes, scales, model)
+    return _in_two_passes(problem, rich.design, rich.engine, nodes, scales, model, known)
 
 
 def _fit(
     problem: TrainingProblem,
     design: Design,
     nodes: list[Vertex],
-    features: FloatArray,
+    features: ScaledFeatures,
     scales: FloatArray,
     relative_mu: float | None = None,
+    start: RidgeStart | None = None,
+    most: float = np.inf,
 ) -> RidgeFit:
     """Fit ridge on scaled features of nodes, which are overwritten, as the design constrains it."""
     y, omega, loss = problem.y, problem.engine.row_weights, problem.loss
     directions = design.directions(nodes)
-    if not directions:
-        return fit_ridge(features, y, omega, loss, relative_mu)
+    if not directions or not isinstance(features, np.ndarray):
+        return fit_ridge(features, y, omega, loss, relative_mu, start, most)
     from hikernel.selection.constrained import fit_constrained  # imported only when needed
 
     return fit_constrained(features, y, omega, loss, scales, directions, relative_mu)
@@ -349,45 +332,6 @@ def variables_key(model: TermModel, design: Design) -> object:
         if sum(levels) > LEAST_DEGREE or min(levels, default=1) < 0:  # steps are in no product
             deep.append(node)
     return selected_variables(model), frozenset(deep)
-
-
-def _assembled(
-    problem: TrainingProblem,
-    design: Design,
-    engine: Engine,
-    nodes: list[Vertex],
-    scales: FloatArray,
-    fit: RidgeFit,
-    model: TermModel,
-) -> Fitted:
-    """Return the refitted terms as a model in the units of y."""
-    coef = (scales * fit.coef.T).T
-    blocks = Blocks([engine.width(node) for node in nodes])
-    operator = engine.kernel_operator(nodes)
-    squares = blocks.squares(coef) if operator is None else operator.squares(coef)
-    variances = term_variances(engine, nodes, blocks.split(coef))
-    total = float(np.sum(variances))
-    known = {node: i for i, node in enumerate(model.nodes)}
-    position = np.array([known.get(node, -1) for node in nodes])
-    return Fitted(
-        model,
-        replace(
-            model,
-            nodes=nodes,
-            widths=blocks.widths,
-            coef=problem.scale * coef,
-            intercept=np.asarray(problem.center + problem.scale * fit.intercept),
-            # Terms that the convex problem did not select have no weight in it.
-            eta=np.where(position >= 0, model.eta[position], 0.0),
-            zeta=np.where(position >= 0, model.zeta[position], 0.0),
-            norms=problem.scale * np.sqrt(squares),
-            shares=variances / total if total > 0.0 else variances,
-        ),
-        design,
-        mu=fit.mu,
-        gap=fit.gap,
-        scales=scales,
-    )
 
 
 REFITS: dict[str, Callable[..., Fitted | None]] = {

@@ -41,46 +41,43 @@ remaining copy would reveal the target of the copy left out.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass
-from functools import partial
-from operator import itemgetter
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import linalg
 
-from hikernel.engines.machine import check_time
-from hikernel.engines.numerics import backtrack, gram_in_parts, product_in_parts
+from hikernel.engines.numerics import gram_in_parts, product_in_parts
 from hikernel.engines.protocol import FloatArray
 from hikernel.losses import Loss, SquaredError
+from hikernel.selection.ridge_objective import Curvature, RidgeObjective, contrasts, row_chunks
 
-__all__ = ["RidgeFit", "fit_ridge", "ridge_work"]
+if TYPE_CHECKING:
+    from hikernel.selection.block_ridge import BlockFeatures
 
-_PENALTIES = np.geomspace(1e-10, 100.0, 31)
+__all__ = ["RidgeFit", "RidgeStart", "best_of_penalties", "fit_ridge", "ridge_work"]
+
+PENALTIES = np.geomspace(1e-10, 100.0, 31)
 """Values of mu that are tried, relative to the mean variance of the features."""
-_CONSTANT = 1e-26
+CONSTANT = 1e-26
 """A feature column counts as constant if its variance is at most this times its squared mean."""
-_FEW_PENALTIES = np.geomspace(1e-7, 100.0, 15)
+FEW_PENALTIES = np.geomspace(1e-7, 100.0, 15)
 """Values of mu for losses that need Newton's method for each value."""
 _PATIENCE = 2
 """Where every penalty needs Newton's method, smaller ones are not tried after this many scores in a
 row that are no better than the best; never while the largest penalty is the best, where the fit is
 almost a constant."""
-_CHUNK = 2**21
-"""Numbers per chunk of rows in the leave-one-out step: 16 MiB."""
-_NEWTON_STEPS = 50
 _USUAL_STEPS = 4
 """Newton steps that a penalty usually takes, for the count of work."""
-_SMALLEST_SQUARE = 1e-13
+SMALLEST_SQUARE = 1e-13
 """Directions with a squared singular value below this fraction of the largest are dropped."""
-_TINY = float(np.finfo(float).tiny)
-_LEAST_FREE = 1e-14
+TINY = float(np.finfo(float).tiny)
+_SURE = 1e-3
+"""Share of a loss that may be rounding, where the loss only has to be large."""
+LEAST_FREE = 1e-14
 """Least value of 1 - h_i, which is zero for a row that the other rows do not determine."""
-_LEAST_FREE_OF_JOINT = 1e-3
-"""Least value of 1 - W_i h_i in a joint loss, where it is approximate."""
 
 
 @dataclass(frozen=True)
@@ -100,6 +97,12 @@ class RidgeFit:
     gap : float or None
         Proven bound on how far a fit under constraints is from its optimum, relative to its
         objective; None without constraints.
+    position : int or None
+        Position of mu among the penalties of Newton's method, the largest first; None otherwise.
+    curvature : Curvature or None
+        The Hessian of the loss at the fit where it took Newton's method.
+    gram : ndarray of shape (R, R) or None
+        F~'F~ for the squared error with one output.
     """
 
     coef: FloatArray
@@ -107,20 +110,56 @@ class RidgeFit:
     mu: float
     score: float
     gap: float | None = None
+    position: int | None = None
+    curvature: Curvature | None = field(default=None, repr=False, compare=False)
+    gram: FloatArray | None = field(default=None, repr=False, compare=False)
+
+    def part(self, columns: NDArray[np.intp]) -> RidgeStart:
+        """Return where to start the fit of some of the columns, given by position."""
+        coef, curvature = self.coef[columns], self.curvature
+        if curvature is not None:
+            index = np.append(columns, len(self.coef))
+            curvature = curvature.restrict(index, len(curvature.hessian) // (len(self.coef) + 1))
+        gram = None if self.gram is None else self.gram[np.ix_(columns, columns)]
+        return RidgeStart(coef, self.position, curvature, gram)
+
+
+@dataclass(frozen=True)
+class RidgeStart:
+    """What is known of a fit beforehand. It saves time, and is no part of the problem.
+
+    Attributes
+    ----------
+    coef : ndarray of shape (R,) or (R, k)
+        Coefficients near B.
+    position : int or None
+        Position of a penalty near mu (``RidgeFit``), from which penalties are tried both ways.
+    curvature : Curvature or None
+        The Hessian of the loss near B.
+    gram : ndarray of shape (R, R) or None
+        F~'F~, for the squared error.
+    """
+
+    coef: FloatArray
+    position: int | None = None
+    curvature: Curvature | None = None
+    gram: FloatArray | None = None
 
 
 def fit_ridge(
-    features: FloatArray,
+    features: FloatArray | BlockFeatures,
     y: FloatArray,
     omega: FloatArray,
     loss: Loss,
     relative_mu: float | None = None,
+    start: RidgeStart | None = None,
+    most: float = np.inf,
 ) -> RidgeFit:
     """Fit ridge with the penalty chosen by leave-one-out.
 
     Parameters
     ----------
-    features : ndarray of shape (n, R)
+    features : ndarray of shape (n, R), or BlockFeatures
         F, scaled so that the penalty is |B|^2. Overwritten.
     y : ndarray of shape (n,) or (n, k)
         Target.
@@ -131,38 +170,58 @@ def fit_ridge(
     relative_mu : float, optional
         Fixed mu instead of leave-one-out, relative to the mean variance of the features. 0 means
         no penalty; if several fits are then optimal, the one of least norm is returned.
+    start : RidgeStart, optional
+        What is known of the fit.
+    most : float, optional
+        A score above which the fit is of no use. Its score is then infinite where that is known
+        before any row is left out: the loss of a row never falls when the row is left out.
     """
+    if not isinstance(features, np.ndarray):
+        from hikernel.selection.block_ridge import fit_block_ridge  # imported only when needed
+
+        return fit_block_ridge(features, y, omega, loss, relative_mu, start, most)
     if isinstance(loss, SquaredError) and y.ndim == 1:
-        return _squared(features, y, omega, relative_mu)
-    return _general(features, y, omega, loss, relative_mu)
+        gram = None if start is None else start.gram
+        return _squared(features, y, omega, relative_mu, gram, most)
+    return _general(features, y, omega, loss, relative_mu, start, most)
 
 
 def ridge_work(n_rows: int, n_columns: int, n_outputs: int, loss: Loss) -> float:
     """Return the work of a ridge fit with its choice of mu, in multiplications."""
     width = float(n_columns)
     if isinstance(loss, SquaredError) and n_outputs == 1:
-        return 4.0 * n_rows * width * (min(n_rows, width) + len(_PENALTIES))
+        return 4.0 * n_rows * width * (min(n_rows, width) + len(PENALTIES))
     width *= n_outputs
-    return len(_FEW_PENALTIES) * _USUAL_STEPS * (n_rows * width**2 + width**3)
+    return len(FEW_PENALTIES) * _USUAL_STEPS * (n_rows * width**2 + width**3)
 
 
 def _squared(
-    features: FloatArray, y: FloatArray, omega: FloatArray, relative_mu: float | None
+    features: FloatArray,
+    y: FloatArray,
+    omega: FloatArray,
+    relative_mu: float | None,
+    gram: FloatArray | None,
+    most: float,
 ) -> RidgeFit:
     means = omega @ features
     center = float(omega @ y)
     root = np.sqrt(omega)
     sizes = np.zeros(features.shape[1])
-    for rows in _row_chunks(*features.shape):
+    for rows in row_chunks(*features.shape):
         features[rows] -= means
         features[rows] *= root[rows, None]
         sizes += np.sum(features[rows] ** 2, axis=0)
     # What is left of a constant column is rounding, and no direction of the features.
-    features[:, sizes <= _CONSTANT * means**2] = 0.0
+    features[:, sizes <= CONSTANT * means**2] = 0.0
     target = root * (y - center)
-    unit = sum(float(np.sum(features[rows] ** 2)) for rows in _row_chunks(*features.shape))
+    unit = sum(float(np.sum(features[rows] ** 2)) for rows in row_chunks(*features.shape))
     unit /= max(features.shape[1], 1)
-    left, squares, vectors = _decomposed(features)
+    penalties = unit * (PENALTIES if relative_mu is None else np.array([relative_mu]))
+    gram = gram_in_parts(features) if gram is None else gram
+    if most < np.inf and _least_loss(gram, features.T @ target, target, penalties) > most:
+        zero = np.zeros(features.shape[1])
+        return RidgeFit(zero, np.asarray(center), float(penalties[0]), np.inf)
+    left, squares, vectors = _decomposed(features, gram)
     along = left.T @ target
     left_squares = left**2
     # Residuals and 1 - h are computed as the part outside the span of the features plus the part
@@ -170,18 +229,32 @@ def _squared(
     # numbers they would be rounding noise.
     outside = target - left @ along
     free = np.maximum(1.0 - omega - np.sum(left_squares, axis=1), 0.0)
-    penalties = unit * (_PENALTIES if relative_mu is None else np.array([relative_mu]))
     lost = penalties / (squares[:, None] + penalties)
     residuals = outside[:, None] + left @ (lost * along[:, None])
-    residuals /= np.maximum(free[:, None] + left_squares @ lost, _LEAST_FREE)
+    residuals /= np.maximum(free[:, None] + left_squares @ lost, LEAST_FREE)
     scores = 0.5 * np.sum(residuals**2, axis=0)
     best = int(np.argmin(scores))
     mu = float(penalties[best])
     coef = vectors @ (np.sqrt(squares) * along / (squares + mu))
-    return RidgeFit(coef, np.asarray(center - means @ coef), mu, float(scores[best]))
+    return RidgeFit(coef, np.asarray(center - means @ coef), mu, float(scores[best]), gram=gram)
 
 
-def _decomposed(features: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _least_loss(
+    gram: FloatArray, cross: FloatArray, target: FloatArray, penalties: FloatArray
+) -> float:
+    """Return the loss with the smallest penalty, less what may be rounding; zero if unknown."""
+    system = gram.copy()
+    system.flat[:: len(gram) + 1] += float(np.min(penalties))
+    _, coef, info = linalg.lapack.dposv(system, cross)
+    if info != 0:
+        return 0.0
+    loss = float(target @ target) - 2.0 * float(cross @ coef) + float(coef @ gram @ coef)
+    return 0.5 * loss * (1.0 - _SURE)
+
+
+def _decomposed(
+    features: FloatArray, gram: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return U, s^2 and V of the features, without directions of numerically zero size.
 
     With many rows they come from the Gram matrix, which squares the condition number. With few rows
@@ -189,212 +262,124 @@ def _decomposed(features: FloatArray) -> tuple[FloatArray, FloatArray, FloatArra
     """
     n, size = features.shape
     if n > 2 * size:
-        squares, vectors = linalg.eigh(gram_in_parts(features), check_finite=False)
-        kept = squares > _SMALLEST_SQUARE * max(float(np.max(squares, initial=0.0)), _TINY)
+        squares, vectors = linalg.eigh(gram, check_finite=False)
+        kept = squares > SMALLEST_SQUARE * max(float(np.max(squares, initial=0.0)), TINY)
         squares, vectors = squares[kept], vectors[:, kept]
         return product_in_parts(features, vectors) / np.sqrt(squares), squares, vectors
     left, values, right = linalg.svd(features, full_matrices=False, check_finite=False)
     squares = values**2
-    kept = squares > _SMALLEST_SQUARE * max(float(np.max(squares, initial=0.0)), _TINY)
+    kept = squares > SMALLEST_SQUARE * max(float(np.max(squares, initial=0.0)), TINY)
     return left[:, kept], squares[kept], right[kept].T
 
 
 def _general(
-    features: FloatArray, y: FloatArray, omega: FloatArray, loss: Loss, relative_mu: float | None
+    features: FloatArray,
+    y: FloatArray,
+    omega: FloatArray,
+    loss: Loss,
+    relative_mu: float | None,
+    start: RidgeStart | None,
+    most: float,
 ) -> RidgeFit:
     n, size = features.shape
     means, unit = omega @ features, 0.0
-    for rows in _row_chunks(n, size):
+    for rows in row_chunks(n, size):
         features[rows] -= means
         unit += float(np.sum(omega[rows] @ features[rows] ** 2)) / max(size, 1)
     shape, y = y.shape[1:], y.reshape(n, -1)
-    outputs = _contrasts(y.shape[1]) if loss.shift_invariant else np.eye(y.shape[1])
+    outputs = contrasts(loss, y.shape[1])
     problem = RidgeObjective(np.hstack([features, np.ones((n, 1))]), y, omega, loss, outputs)
+    return best_of_penalties(problem, means, unit, shape, relative_mu, start, most)
+
+
+def best_of_penalties(
+    problem: RidgeObjective,
+    means: FloatArray,
+    unit: float,
+    shape: tuple[int, ...],
+    relative_mu: float | None,
+    start: RidgeStart | None = None,
+    most: float = np.inf,
+) -> RidgeFit:
+    """Return the fit with the best leave-one-out score, or at a fixed penalty.
+
+    Parameters
+    ----------
+    problem : RidgeObjective
+        The rows, with columns of mean zero.
+    means : ndarray of shape (R,)
+        What was subtracted from them.
+    unit : float
+        Their mean variance.
+    shape : tuple of int
+        () for one output, or (k,).
+    relative_mu, start, most
+        As for ``fit_ridge``.
+    """
+    y, loss, omega, outputs, size = (
+        problem.y,
+        problem.loss,
+        problem.omega,
+        problem.outputs,
+        len(means),
+    )
+    grid = FEW_PENALTIES[::-1] if relative_mu is None else np.array([relative_mu])
+    first = None if relative_mu is not None or start is None else start.position
     theta = np.zeros((size + 1, outputs.shape[1]))
-    theta[-1] = loss.intercept(y, np.zeros(y.shape), omega) @ outputs
-    best: RidgeFit | None = None
-    grid = _FEW_PENALTIES if relative_mu is None else np.array([relative_mu])
-    curvature: Curvature | None = None
-    worse = 0
-    for k, mu in enumerate(unit * grid[::-1]):
-        penalty = np.full((size + 1, 1), max(float(mu), 1e-12 * unit, _TINY))
+    known = None if start is None else start.curvature
+    if start is not None and (first is not None or relative_mu is not None):
+        theta[:-1] = start.coef.reshape(size, -1) @ outputs
+    theta[-1] = loss.intercept(y, problem.predict(theta), omega) @ outputs
+    # Theta and curvature of every penalty tried: the nearest one is where the next begins.
+    solved: dict[int, tuple[FloatArray, Curvature]] = {}
+    scores: dict[int, float] = {}
+    for k in _positions(scores, len(grid), first):
+        near = min(solved, key=lambda tried: abs(tried - k), default=None)
+        begin, curvature = (theta, known) if near is None else solved[near]
+        mu = float(unit * grid[k])
+        penalty = np.full((size + 1, 1), max(mu, 1e-12 * unit, TINY))
         penalty[-1] = 0.0
-        theta, factor, curvature = problem.minimise(penalty, theta, curvature)
-        score = loss.error(float(omega @ loss.value(y, problem.left_out(theta, factor))))
-        worse += 1
-        if best is None or score < best.score:
-            worse = 0
-            coef = theta @ outputs.T
-            intercept = coef[-1] - means @ coef[:-1]
-            best = RidgeFit(
-                coef[:-1].reshape(size, *shape), intercept.reshape(shape), float(mu), score
-            )
-        if _PATIENCE <= worse < k:
+        found, factor, curvature = problem.minimise(penalty, begin, curvature)
+        scores[k] = loss.error(float(omega @ loss.value(y, problem.predict(found))))
+        if loss.joint or scores[k] <= most:
+            scores[k] = loss.error(float(omega @ loss.value(y, problem.left_out(found, factor))))
+        else:
+            scores[k] = np.inf
+        solved[k] = found, curvature
+        solved = {i: solved[i] for i in {k, _best(scores), max(solved), min(solved)}}
+    best = _best(scores)
+    theta, curvature = solved[best]
+    coef = theta @ outputs.T
+    intercept = coef[-1] - means @ coef[:-1]
+    return RidgeFit(
+        coef[:-1].reshape(size, *shape),
+        intercept.reshape(shape),
+        float(unit * grid[best]),
+        scores[best],
+        position=best if relative_mu is None else None,
+        curvature=curvature,
+    )
+
+
+def _positions(scores: dict[int, float], size: int, first: int | None) -> Iterator[int]:
+    """Yield the positions of the penalties to try, while ``scores`` is filled with their scores.
+
+    They begin with the largest penalty, and end after ``_PATIENCE`` scores that are no better than
+    the best. Where a position is given to begin with, they go from there to smaller penalties, and
+    then to larger ones: to the same end if the score has one minimum.
+    """
+    begin = 0 if first is None else min(max(first, 0), size - 1)
+    for k in range(begin, size):
+        yield k
+        best = _best(scores)
+        if k - best >= _PATIENCE and best > 0:
             break
-    assert best is not None
-    return best
+    for k in range(begin - 1, -1, -1):
+        if _best(scores) - k > _PATIENCE:
+            break
+        yield k
 
 
-def _contrasts(k: int) -> FloatArray:
-    """Return the Helmert matrix of shape (k, k - 1): orthonormal columns of sum zero.
-
-    >>> np.round(_contrasts(3), 2)
-    array([[ 0.71,  0.41],
-           [-0.71,  0.41],
-           [ 0.  , -0.82]])
-    """
-    return np.asarray(linalg.helmert(k).T)
-
-
-class Curvature(NamedTuple):
-    """The Hessian of the loss, and what a joint loss subtracts from it: its square, or None."""
-
-    hessian: FloatArray
-    coupling: FloatArray | None
-
-
-def _row_chunks(n_rows: int, n_columns: int) -> Iterator[slice]:
-    """Yield slices of rows so that a chunk of so many columns stays small; checks the time."""
-    chunk = max(_CHUNK // max(n_columns, 1), 1)
-    for start in range(0, n_rows, chunk):
-        check_time()
-        yield slice(start, start + chunk)
-
-
-@dataclass(frozen=True)
-class RidgeObjective:
-    """The objective in theta of shape (R + 1, outputs), whose last row holds the intercepts.
-
-    In its Hessian theta is flattened one output after the other.
-    """
-
-    design: FloatArray
-    y: FloatArray
-    omega: FloatArray
-    loss: Loss
-    outputs: FloatArray
-
-    def predict(self, theta: FloatArray) -> FloatArray:
-        """Return f, shape (n, k)."""
-        return np.asarray(self.design @ theta @ self.outputs.T)
-
-    def derivatives(self, f: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the first and second derivatives of each row's loss with respect to z."""
-        second = self.outputs.T @ self.loss.hessian(self.y, f) @ self.outputs
-        return self.loss.gradient(self.y, f) @ self.outputs, second
-
-    def minimise(
-        self, penalty: FloatArray, theta: FloatArray, curvature: Curvature | None = None
-    ) -> tuple[FloatArray, FloatArray, Curvature]:
-        """Return the minimiser, the Cholesky factor of the Hessian there, and its part of the loss.
-
-        ``curvature`` is that part at theta, where it is known: theta is the minimiser for another
-        penalty. It is most of the work of a step.
-        """
-
-        def stepped(theta: FloatArray, step: FloatArray, length: float) -> tuple[FloatArray, float]:
-            after = theta - length * step
-            losses = self.loss.value(self.y, self.predict(after))
-            penalised = 0.5 * float(np.sum(penalty * after**2))
-            return after, float(self.omega @ losses) + penalised
-
-        _, before = stepped(theta, theta, 0.0)
-        known = curvature
-        for _ in range(_NEWTON_STEPS):
-            f = self.predict(theta)
-            first, second = self.derivatives(f)
-            slope = self.design.T @ (self.omega[:, None] * first) + penalty * theta
-            if known is None:
-                known = self.curvature(second, f)
-            factor = self.factor(known, penalty)
-            step = linalg.cho_solve((factor, True), slope.T.ravel(), check_finite=False)
-            step = step.reshape(slope.T.shape).T
-            descent = -float(np.sum(slope * step))
-            found = backtrack(partial(stepped, theta, step), itemgetter(1), before, descent)
-            if found is None:
-                break
-            (theta, after), _ = found
-            gain, before = before - after, after
-            if gain <= 1e-10 * max(before, 1e-300):
-                break
-            known = None
-        return theta, factor, known or self.curvature(self.derivatives(f)[1], f)
-
-    def curvature(self, second: FloatArray, f: FloatArray) -> Curvature:
-        """Return the Hessian of the loss, from the second derivatives of the rows."""
-        width, outputs = self.design.shape[1], second.shape[1]
-        blocks = np.empty((outputs, width, outputs, width))
-        for a, b in itertools.combinations_with_replacement(range(outputs), 2):
-            if a == b:  # the product of a matrix with its own transpose takes half the time
-                weights = self.omega * (np.maximum(second[:, a, a], 0.0) + 1e-10)
-                half = np.sqrt(weights)[:, None] * self.design
-                blocks[a, :, a] = gram_in_parts(half)
-                continue
-            right = (self.omega * second[:, a, b])[:, None] * self.design
-            block = product_in_parts(self.design.T, right)
-            blocks[a, :, b], blocks[b, :, a] = block, block
-        hessian = blocks.reshape(outputs * width, outputs * width)
-        return Curvature(hessian, self.loss.coupling(self.y, f, self.design))
-
-    def factor(self, curvature: Curvature, penalty: FloatArray) -> FloatArray:
-        """Return the Cholesky factor of the Hessian of the objective."""
-        hessian, coupling = curvature.hessian.copy(), curvature.coupling
-        outputs = len(hessian) // len(penalty)
-        diagonal = np.tile(penalty[:, 0], outputs) + 1e-14 * np.trace(hessian)
-        hessian.flat[:: len(hessian) + 1] += diagonal
-        if coupling is not None:
-            # The Hessian of a joint loss is zero along the intercept, which the loss fixes.
-            smaller = hessian - coupling.T @ coupling
-            smaller[-1, -1] += np.trace(hessian)
-            # Where rounding makes it indefinite, its upper bound takes its place.
-            with suppress(linalg.LinAlgError):
-                return np.asarray(linalg.cholesky(smaller, lower=True, check_finite=False))
-        return np.asarray(
-            linalg.cholesky(hessian, lower=True, overwrite_a=True, check_finite=False)
-        )
-
-    def left_out(self, theta: FloatArray, factor: FloatArray) -> FloatArray:
-        """Return f_(i) of every row i, predicted after one Newton step without that row."""
-        (n, width), outputs = self.design.shape, theta.shape[1]
-        f = self.predict(theta)
-        if self.loss.joint:
-            return self._left_out_of_joint(f, factor)
-        first, second = self.derivatives(f)
-        if outputs == 1:
-            sizes = np.empty(n)
-            for rows in _row_chunks(n, width):
-                some = self.design[rows].T
-                half = linalg.solve_triangular(factor, some, lower=True, check_finite=False)
-                sizes[rows] = self.omega[rows] * np.sum(half**2, axis=0)
-            free = np.maximum(1.0 - sizes * second[:, 0, 0], 1e-10)
-            return np.asarray(f + (first[:, 0] * sizes / free)[:, None] @ self.outputs.T)
-        inverse = linalg.solve_triangular(
-            factor, np.eye(len(factor)), lower=True, check_finite=False
-        )
-        inverse = inverse.reshape(-1, width).T
-        for rows in _row_chunks(n, inverse.shape[1]):
-            # With Q = S S', (I - Q W)^-1 Q = S (I - S' W S)^-1 S'. S is rotated so that the
-            # matrix in the middle is diagonal.
-            solved = np.sqrt(self.omega[rows, None]) * (self.design[rows] @ inverse)
-            solved = solved.reshape(-1, len(factor), outputs)
-            squares, root = np.linalg.eigh(solved.transpose(0, 2, 1) @ solved)
-            root *= np.sqrt(np.maximum(squares, 0.0))[:, None, :]
-            leverages, turn = np.linalg.eigh(root.transpose(0, 2, 1) @ second[rows] @ root)
-            root = root @ turn
-            along = np.einsum("nab,na->nb", root, first[rows])
-            along /= np.maximum(1.0 - leverages, 1e-10)
-            f[rows] += np.einsum("nab,nb->na", root, along) @ self.outputs.T
-        return f
-
-    def _left_out_of_joint(self, f: FloatArray, factor: FloatArray) -> FloatArray:
-        """Return f_(i) of every row i of a joint loss."""
-
-        def halves(x: FloatArray) -> FloatArray:
-            solved = linalg.solve_triangular(factor, x.T, lower=True, check_finite=False)
-            return np.asarray(np.sqrt(self.omega) * solved)
-
-        pulls, around = self.loss.influence(self.y, f, self.design)
-        leverages = self.loss.curvature(self.y, f)[:, 0] * np.sum(halves(around) ** 2, axis=0)
-        moves = np.sum(halves(self.design) * halves(pulls), axis=0)
-        moves /= np.maximum(1.0 - leverages, _LEAST_FREE_OF_JOINT)
-        return np.asarray(f + moves[:, None])
+def _best(scores: dict[int, float]) -> int:
+    """Return the position of the least score; the largest penalty of equal ones."""
+    return min(sorted(scores), key=lambda k: scores[k])

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hikernel.bases import Standardizer
 from hikernel.engines.features import Blocks, normalised
 from hikernel.engines.machine import one_blas_thread
 from hikernel.engines.protocol import Engine, FloatArray, Vertex
 from hikernel.graphs import Design, GraphSource, SearchGraph, take
-from hikernel.losses import Loss, SquaredError, with_offset
+from hikernel.losses import Loss, with_offset
 from hikernel.reduced import Status, WarmStart
 from hikernel.search import (
     SEARCHES,
@@ -31,11 +30,12 @@ from hikernel.search import (
     StepCallback,
 )
 from hikernel.search.effort import UNLIMITED, ColumnLimits
+from hikernel.selection.target import null_residuals, target_units
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["TermModel", "TrainingProblem", "target_units", "term_variances"]
+__all__ = ["TermModel", "TrainingProblem", "term_variances"]
 
 _ONE_THREAD = 200_000
 """Rows times nodes scored together, up to which one BLAS thread is as fast as two."""
@@ -226,13 +226,16 @@ class TrainingProblem:
         seen = rows if np.all(used) else take(rows, np.flatnonzero(used))
         design = source.fit(seen, weights[used])
         laid_out = design.training_rows(seen)
+        y, omega = (y - center) / scale, normalised(weights[used])
+        loss = loss.on_rows(y, omega)
+        if design.follows_target:
+            design = design.at_jumps(laid_out, omega, null_residuals(loss, y, omega))
         room = UNLIMITED if plan is None else plan(design, y)
-        engine, y = design.engine(laid_out, weights[used]), (y - center) / scale
         return cls(
             design=design,
-            engine=engine,
+            engine=design.engine(laid_out, weights[used]),
             y=y,
-            loss=loss.on_rows(y, engine.row_weights),
+            loss=loss,
             center=center,
             scale=scale,
             used=used,
@@ -252,17 +255,31 @@ class TrainingProblem:
         problem: Objective = rule.objective_type(self.engine, self.graph, self.y, self.loss)
         return problem
 
+    def forget_bounds(self) -> None:
+        """Drop what a search leaves behind for the next one, if it has vectors over many rows."""
+        if self.engine.in_blocks:
+            self.__dict__.pop("objective", None)
+
     def subset(self, rows: NDArray[np.intp]) -> TrainingProblem:
         """Return the problem on some of the rows, given by position among the rows used.
 
-        Bases, graph and units stay those of all rows; nothing is fitted again. Features are copied.
+        Units and bases stay those of all rows, except for what follows y: levels that had seen the
+        other rows would be scored on what they know. Features are copied.
         """
+        y, loss, design = self.y[rows], self.loss.subset(rows), self.design.subset(rows)
+        if design.follows_target:
+            omega = normalised(self.engine.row_weights[rows])
+            residuals = null_residuals(loss, y, omega)
+            design = design.at_jumps(self.rows[rows], omega, residuals)
+            engine = design.engine(self.rows[rows], omega)
+        else:
+            engine = self.engine.subset(rows)
         return replace(
             self,
-            design=self.design.subset(rows),
-            engine=self.engine.subset(rows),
-            y=self.y[rows],
-            loss=self.loss.subset(rows),
+            design=design,
+            engine=engine,
+            y=y,
+            loss=loss,
             used=np.ones(len(rows), dtype=bool),
             rows=self.rows[rows],
         )
@@ -358,42 +375,5 @@ def term_variances(
     engine: Engine, nodes: Sequence[Vertex], blocks: Sequence[FloatArray]
 ) -> FloatArray:
     """Return the variance of each term over the rows, shape (len(nodes),)."""
-    omega = engine.row_weights
-    out = []
-    with one_blas_thread():
-        for node, block in zip(nodes, blocks, strict=True):
-            values = engine.apply([node], block)
-            out.append(float(np.sum(omega @ (values - omega @ values) ** 2)))
-    return np.array(out)
-
-
-def target_units(y: FloatArray, weights: FloatArray, loss: Loss) -> tuple[float, float]:
-    """Return the location and scale by which y is standardised.
-
-    These are mean and standard deviation for the squared error. For the other losses of positive
-    degree, which must be robust to outliers, they are the median and the interquartile range over
-    1.349 (the standard deviation for normal data). Losses of degree 0 leave y unchanged: 0 and 1.
-    ``weights`` are positive, of any sum.
-    """
-    if loss.degree == 0:
-        return 0.0, 1.0
-    with one_blas_thread():
-        scaler = Standardizer.fit(y, normalised(weights))
-    scale = 1.0 if scaler.constant else scaler.scale
-    if isinstance(loss, SquaredError):
-        return scaler.center, scale
-    low, middle, high = (_quantile(y, q, weights) for q in (0.25, 0.5, 0.75))
-    spread = (high - low) / 1.349
-    return middle, spread if spread > 1e-6 * scale else scale
-
-
-def _quantile(y: FloatArray, q: float, weights: FloatArray) -> float:
-    """Return a weighted quantile; if it falls between two rows, their midpoint.
-
-    The weights are scaled by a power of two, which is exact. Division by their sum would round
-    integer weights, and a quantile between two rows could then differ from that of repeated rows.
-    """
-    exact = np.ldexp(weights, -int(np.frexp(np.max(weights))[1]))
-    below = np.quantile(y, q, weights=exact, method="inverted_cdf")
-    above = -np.quantile(-y, 1.0 - q, weights=exact, method="inverted_cdf")
-    return 0.5 * float(below) + 0.5 * float(above)
+    with one_blas_thread(not engine.in_blocks):
+        return engine.variances(nodes, blocks)

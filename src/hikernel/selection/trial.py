@@ -16,17 +16,15 @@ from hikernel.selection.folds import Fold, FoldPath, ModelScore, all_turned
 from hikernel.selection.scores import CrossValidation, relative_gain
 from hikernel.selection.training import TrainingProblem
 
-__all__ = ["is_promising"]
+__all__ = ["trial_gain"]
 
 _log = logging.getLogger(__name__)
 
-_GAIN = 0.03
-"""Share by which the error on the fold must fall."""
 _MOST_WORK = 3.0
 """Work of the trial (``search.effort``), relative to that of the known graph on one fold."""
 
 
-def is_promising(
+def trial_gain(
     problem: TrainingProblem,
     lams: Sequence[float],
     settings: SearchSettings,
@@ -34,8 +32,8 @@ def is_promising(
     score: ModelScore,
     known: CrossValidation,
     count: Callable[[int], None] | None = None,
-) -> bool:
-    """Return whether the error on the first fold falls by 3 % or more with another graph.
+) -> float:
+    """Return the share by which the error on the first fold falls with another graph.
 
     The least error over all lambdas and refits is compared with that of the cross-validation of the
     known graph. The path of the trial ends when its error has turned, as in a cross-validation, or
@@ -70,7 +68,7 @@ def is_promising(
         if path.end is not None or all_turned([path]):
             break
     if not path.scores or np.all(np.isnan(path.scores)):
-        return False
+        return -np.inf
     best = float(np.nanmax(known.scores[:, :, 0])), float(np.nanmax(path.scores))
     _log.info("Best score on the first fold without steps %.6g, with steps %.6g.", *best)
-    return relative_gain(*best) >= _GAIN
+    return relative_gain(*best)
