@@ -18,11 +18,11 @@ import pytest
 from hikernel import HKLClassifierCV, HKLRegressor, HKLRegressorCV, hkl_path
 from hikernel.engines import machine
 from hikernel.errors import ConvergenceWarning, MemoryPlanError
-from hikernel.estimators import estimator, memory_plan
+from hikernel.estimators import memory_plan, planned_memory
 from hikernel.estimators.memory_plan import FitShape, as_bytes
 from hikernel.search import StopReason
 from hikernel.search.effort import ColumnLimits
-from hikernel.selection import PathEnd, refit
+from hikernel.selection import PathEnd, TrainingProblem, refit
 
 MIB = 2**20
 
@@ -130,7 +130,7 @@ def test_a_fit_takes_no_more_than_its_limit_or_does_not_start(name):
 
 def test_a_fit_that_cannot_fit_says_so_before_it_starts(monkeypatch):
     X, y = data(3000)
-    monkeypatch.setattr(estimator.TrainingProblem, "solve", None)
+    monkeypatch.setattr(TrainingProblem, "solve", None)
     with pytest.raises(
         MemoryPlanError, match=r"3,000 rows and 8 columns takes at least [\d.]+ MiB"
     ):
@@ -144,7 +144,7 @@ def test_a_fit_that_cannot_fit_says_so_before_it_starts(monkeypatch):
 
 
 def test_large_tables_are_planned_without_a_limit(monkeypatch):
-    monkeypatch.setattr(estimator, "_LARGE_TABLE", 1000)
+    monkeypatch.setattr(planned_memory, "_LARGE_TABLE", 1000)
     monkeypatch.setattr(memory_plan, "available_bytes", lambda **_: 4 * MIB)
     with pytest.raises(MemoryPlanError, match=r"\(proof; 32 features.*4.0 MiB are available"):
         HKLRegressor(0.1).fit(*data(3000))

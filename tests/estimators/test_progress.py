@@ -56,7 +56,7 @@ def test_a_file_gets_a_line_per_stage(capsys):
         "hikernel refit",
     ]
     assert re.match(r"hikernel cross-validation: 18 fits, alpha=\S+, terms=\d+, error=", lines[1])
-    assert re.match(r"hikernel trial of steps: \d fits$", lines[2])
+    assert re.match(r"hikernel trial of steps: \d+ fits$", lines[2])
     assert re.match(r"hikernel proof: \d+ kernels, objective=", lines[3])
     assert all(re.search(r" \[\d+\.\d s\]$", line) for line in shown.err.splitlines())
 

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from hikernel.engines.features import by_output
 from hikernel.engines.machine import TILE_NUMBERS, check_time, in_threads
 from hikernel.engines.protocol import FloatArray, Node
-from hikernel.engines.watch import watched
+from hikernel.engines.watch import watched, watching
 
 __all__ = ["KURTOSIS_MARGIN", "draw_signs", "exact_parts", "run_draws", "sketched_bounds"]
 
@@ -129,7 +129,8 @@ def exact_parts(
     with np.errstate(all="ignore"):  # rows of weight zero come last
         logs = np.log(np.sum(by_output(dual_coef) ** 2, axis=1)) + engine.log_kernels(scales)
     rows = np.sort(np.argsort(-logs, kind="stable")[:_HEAVIEST])
-    among = engine.subset(rows).tail_sums(nodes, dual_coef[rows], scales, max_order)
+    with watching(None):  # a small part of the work that is watched
+        among = engine.subset(rows).tail_sums(nodes, dual_coef[rows], scales, max_order)
     diagonal = engine.tail_diagonal(nodes, dual_coef, scales, max_order)
     return np.asarray(np.maximum(diagonal, among))
 

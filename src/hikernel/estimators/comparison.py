@@ -203,6 +203,8 @@ class CrossValidatedEstimator(HKLEstimator):
             for source in known.problem.design.with_steps():
                 richer = self._richer(replace(data, source=source), settings, known)
                 if richer is not None:
+                    if show and not tried:
+                        show.stage("trial of steps", "fits")
                     tried.append((richer.trial_gain(results, show), richer))
             gain, richer = max(tried, key=lambda trial: trial[0], default=(-np.inf, known))
             if not gain >= _TRIAL_GAIN:
@@ -316,8 +318,6 @@ class Comparison:
 
     def trial_gain(self, known: CrossValidation, show: FitProgress | None) -> float:
         """Return the share by which the error on the first fold is below that of a known graph."""
-        if show:
-            show.stage("trial of steps", "fits")
         settings, count = self._settings, show.fits if show else None
         return trial_gain(
             self.problem, self.lams, settings, self.folds[0], self._score, known, count
