@@ -4,8 +4,8 @@ Where functions jump: steps
 
 Some things do not change smoothly. Customers leave after the fourth call to the service, unless
 they are on the right plan; prices jump at round numbers. Smooth functions must bend around a jump.
-``basis="auto+steps"`` gives columns of numbers a second family of functions, steps with cuts where y
-jumps, and the model takes whichever fits.
+``basis="auto+steps"`` gives columns of numbers a second family of functions, steps with cuts where
+y jumps, and the model takes whichever fits.
 """
 
 import numpy as np
