@@ -18,10 +18,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hikernel.engines.numerics import matmul
 from hikernel.engines.protocol import FloatArray
 from hikernel.losses import Loss
-from hikernel.reduced.coupled_model import output_directions
 from hikernel.reduced.forms import Form
 from hikernel.reduced.solution import ReducedSolution, Status, WarmStart
 from hikernel.reduced.variational import DualNormBound
@@ -36,8 +34,6 @@ _LEAST_TOL, _LARGEST_TOL = 1e-14, 0.03
 """Limits of the relative tolerance to which a quadratic model is solved."""
 _LEAST_CURVATURE = 1e-3
 """Least curvature of a row, relative to the mean over the rows: bounds the move of a flat row."""
-_FLAT = 1e-3
-"""The same of the true Hessian of a row, relative to the least curvature of its bound."""
 _LARGEST_MOVE = 20.0
 """Largest move |z - f| of a row that the quadratic model may ask for."""
 
@@ -110,7 +106,6 @@ class LossSolve(ABC):
         self.lam = lam
         self.tol = tol
         self.outputs = self.y.shape[1:]
-        self.interacts = bool(self.outputs) and type(self.loss).hessian is not Loss.hessian
         self.eta = None if warm is None else warm.eta
         self.steps = 0
         self._best: tuple[Gap, Point, FloatArray] | None = None
@@ -141,12 +136,6 @@ class LossSolve(ABC):
             solution = self._form_solution(*joint, point, wanted)
             coef = solution.coef
             return self.with_intercept(coef, self.apply(coef), 0.0, 0.0), solution.dual_norm
-        if self.interacts:
-            # The true Hessian needs no bound on moves, only to be positive.
-            floor = _FLAT * np.max(self.least_curvature(gradient, curvature), axis=1)
-            coupled = problem.coupled_form(point.f, floor, point.coef)
-            if coupled is not None:
-                return self._coupled_solution(*coupled, point, wanted)
         shape = (len(self.omega), -1)
         targets = (point.f - gradient / curvature).reshape(shape)
         form, target_means, column_means = problem.quadratic_form(targets, curvature.reshape(shape))
@@ -160,16 +149,6 @@ class LossSolve(ABC):
         coef = coef.T if self.outputs else coef[0]
         goal = Point(coef, self.apply(coef), b if self.outputs else b[0], self.norm(coef))
         return goal, solution.dual_norm
-
-    def _coupled_solution(
-        self, form: Form, value: float, point: Point, wanted: float
-    ) -> tuple[Point, DualNormBound]:
-        """Return the same for a model that solves all outputs together."""
-        solution = self._form_solution(form, value, point, wanted)
-        directions = output_directions(self.loss, self.y.shape[1])
-        coef = matmul(solution.coef.reshape(-1, directions.shape[1]), directions.T)
-        linear = self.apply(coef)
-        return self.with_intercept(coef, linear, point.intercept, 0.0), solution.dual_norm
 
     def least_curvature(self, gradient: FloatArray, curvature: FloatArray) -> FloatArray:
         """Return the least curvature that a model gives a row, in the shape of the gradient."""

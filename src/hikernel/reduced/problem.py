@@ -19,7 +19,6 @@ from hikernel.engines.numerics import lower_gram, matmul, matvec
 from hikernel.engines.protocol import Engine, FloatArray, Vertex
 from hikernel.graphs.interface import SupportsAncestors
 from hikernel.losses import Loss, SquaredError
-from hikernel.reduced.coupled_model import coupled_model
 from hikernel.reduced.descent import Descent
 from hikernel.reduced.forms import DualForm, Form, PrimalForm
 from hikernel.reduced.interior import InteriorPoint
@@ -41,9 +40,6 @@ _KEPT_FEATURES = 2**22
 """Largest number of features that are kept for losses that pass over the rows at every step: 32 MB.
 With more, a product takes longer than it takes to make its features."""
 
-_MOST_COUPLED = 400
-"""Columns times outputs up to which the outputs of a loss are solved together: one factorisation
-then takes less than what several steps for the outputs one by one take in calls."""
 
 _PRIMAL_SHARE = 1.5
 """Columns per row up to which the R x R form is the faster one if its Gram matrix is kept: it does
@@ -205,7 +201,7 @@ class ReducedProblem:
         self._squared_form = None
         self._gram = self._extended_gram(n_old)
         if self._features is not None:
-            few = self.engine.n_rows * self.n_columns <= _KEPT_FEATURES
+            few = self.engine.n_rows * self.n_columns <= _KEPT_FEATURES and self._kernels is None
             added = [self._features, self.engine.features(fresh)] if few else []
             self._features = np.asfortranarray(np.hstack(added)) if few else None
 
@@ -328,31 +324,6 @@ class ReducedProblem:
         features[:, self.constant_columns] = 0.0
         model = dual_model if self.uses_dual_form else primal_model
         return model(self.loss, self.y, f, omega, curvature, features, coef, self.blocks)
-
-    def coupled_form(
-        self, f: FloatArray, floor: FloatArray, coef: FloatArray
-    ) -> tuple[Form, float] | None:
-        """Return the form of the quadratic model of a loss whose outputs interact, and its value.
-
-        None where that is no faster than an output at a time: where the form has too many columns.
-
-        Parameters
-        ----------
-        f : ndarray of shape (n, k)
-            The prediction at the point.
-        floor : ndarray of shape (n,)
-            Least curvature of each row.
-        coef : ndarray of shape (R, k)
-            The coefficients at the point.
-        """
-        features = self._kept_features()
-        size = self.n_columns * (f.shape[1] - int(self.loss.shift_invariant))
-        if features is None or self.uses_dual_form or size > _MOST_COUPLED:
-            return None
-        centred = features - self.means
-        centred[:, self.constant_columns] = 0.0
-        omega = self.engine.row_weights
-        return coupled_model(self.loss, self.y, f, omega, floor, centred, coef, self.blocks)
 
     def _weighted_form(
         self, weights: FloatArray, target: FloatArray, means: FloatArray, gram: FloatArray | None
