@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hikernel.engines.protocol import FloatArray
-from hikernel.losses import Loss
 from hikernel.reduced.forms import Form
 from hikernel.reduced.solution import ReducedSolution, Status, WarmStart
 from hikernel.reduced.variational import DualNormBound
