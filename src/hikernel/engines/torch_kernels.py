@@ -6,6 +6,7 @@ run by releases of it that its tests have not seen. Whatever is wrong, the plain
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import logging
 from functools import cache
@@ -19,6 +20,9 @@ Tensor = Any
 
 _LOG = logging.getLogger("hikernel")
 
+_MODULES = ("hikernel.engines.triton_matrix_units", "hikernel.engines.triton_kernels")
+"""Modules of kernels, the fastest first."""
+
 
 def triton_kernels(table: Tensor) -> Any:
     """Return the module of kernels for a tensor's device, or None for the plain code."""
@@ -27,20 +31,24 @@ def triton_kernels(table: Tensor) -> Any:
 
 @cache
 def _tried(device: str) -> Any:
+    """Return the first module of kernels that the device runs with the right results."""
     if importlib.util.find_spec("triton") is None:
         return None
-    try:
-        from hikernel.engines import triton_kernels as kernels
-
-        agree = kernels_agree(kernels, device)
-    except Exception as error:  # no compiler, another Triton, a GPU that it does not know
-        _LOG.info("Triton is not used on %s, the plain code of torch is: %s", device, error)
-        return None
-    if not agree:
-        _LOG.warning(
-            "Triton computes wrong numbers on %s: the plain code of torch is used.", device
-        )
-    return kernels if agree else None
+    for name in _MODULES:
+        try:
+            kernels = importlib.import_module(name)
+            least = getattr(kernels, "LEAST_CAPABILITY", (0, 0))
+            if torch.cuda.get_device_capability(device) < least:
+                continue
+            agree = kernels_agree(kernels, device)
+        except Exception as error:  # no compiler, another Triton, a GPU that it does not know
+            _LOG.info("%s is not used on %s: %s", name, device, error)
+            continue
+        if agree:
+            return kernels
+        _LOG.warning("%s computes wrong numbers on %s, and is not used.", name, device)
+    _LOG.info("Triton is not used on %s, the plain code of torch is.", device)
+    return None
 
 
 def kernels_agree(kernels: Any, device: str) -> bool:
@@ -58,20 +66,24 @@ def kernels_agree(kernels: Any, device: str) -> bool:
     agree = torch.allclose(found, expected, rtol=1e-14)
     found = kernels.gathered_products(some, index, base)
     agree &= torch.allclose(found, expected * base, rtol=1e-14)
-    factors, constants = [drawn(2, 300), drawn(1, 300), drawn(3, 300)], [0.0, 1.0, 0.5]
+    # One factor has more than four columns: matrix units take it in two steps.
+    factors, constants = [drawn(2, 300), drawn(1, 300), drawn(6, 300)], [0.0, 1.0, 0.5]
     product = torch.ones((300, 300), dtype=torch.float64, device=device)
     for factor, constant in zip(factors, constants, strict=True):
         product *= factor.T @ factor + constant
     parts = [(factors[1], 1.0), (factors[2], 0.5), (factors[0], 0.25)]  # the last is of variable 1
-    deltas, weight = drawn(2).abs(), drawn(32 * 32)
-    make = kernels.PairRatios(parts, [0, 1, 1], 2, [1, 0, 2], deltas, 300)
-    found_base, found_ratios = make((slice(32, 64), slice(96, 128)), weight)
-    zeros = [
-        (factor[:, 32:64].T @ factor[:, 96:128] + constant).view(-1) for factor, constant in parts
-    ]
-    first, second = zeros[0] + deltas[1], zeros[1] + deltas[0]
-    agree &= torch.allclose(found_base, weight * first * second, rtol=1e-12, atol=1e-13)
-    expected = torch.stack([zeros[2] / second, torch.ones_like(second)])
-    agree &= torch.allclose(found_ratios, expected, rtol=1e-9)
+    tiles = [(slice(32, 64), slice(96, 128)), (slice(0, 128), slice(128, 256))]
+    for tile in tiles:
+        deltas, weight = drawn(2).abs(), drawn((tile[0].stop - tile[0].start) ** 2)
+        make = kernels.PairRatios(parts, [0, 1, 1], 2, [1, 0, 2], deltas, 300)
+        found_base, found_ratios = make(tile, weight)
+        zeros = [
+            (factor[:, tile[0]].T @ factor[:, tile[1]] + constant).reshape(-1)
+            for factor, constant in parts
+        ]
+        first, second = zeros[0] + deltas[1], zeros[1] + deltas[0]
+        agree &= torch.allclose(found_base, weight * first * second, rtol=1e-12, atol=1e-13)
+        expected = torch.stack([zeros[2] / second, torch.ones_like(second)])
+        agree &= torch.allclose(found_ratios, expected, rtol=1e-9)
     total, _ = kernels.pair_product_sum(factors, constants)
     return bool(agree) and bool((total - product.sum()).abs() <= 1e-13 * product.abs().sum())

@@ -100,11 +100,12 @@ class DeviceLimitedTailSummer(LimitedTailSummer):
         kernels = self._kernels(sums.plan, n, n)
         sums.place(kernels.near)
         step, together = draw_steps(n, sums.numbers // sums.per_entry, n_draws)
+        outputs = to_device(alpha.T, self._device)
         out = []
         for first in range(0, n_draws, together):
             check_time()
             numbers = range(first, min(first + together, n_draws))
-            signs, weights = drawn_signs(kernels.widths, alpha, numbers, seed, self._device)
+            signs, weights = drawn_signs(kernels.widths, outputs, numbers, seed, self._device)
             total = weights.new_zeros((len(numbers), len(nodes)))
             for start in range(0, n, step):
                 rows = slice(start, min(start + step, n))

@@ -179,16 +179,16 @@ def _padded(factors: list[Tensor], n_padded: int | None) -> Tensor:
 
 
 def drawn_signs(
-    widths: Sequence[int], outputs: FloatArray, numbers: range, seed: int, device: TorchDevice
+    widths: Sequence[int], outputs: Tensor, numbers: range, seed: int, device: TorchDevice
 ) -> tuple[list[Tensor], Tensor]:
     """Return the signs of some draws, and the weights of the rows, shape (draws, n).
 
-    They are those of ``sketch.run_draws``, so that draws do not depend on the engine.
+    They are those of ``sketch.run_draws``, so that draws do not depend on the engine. ``outputs``,
+    shape (k, n), is on the device: there are as many weights as rows and draws.
     """
-    drawn = [draw_signs(seed, number, widths, outputs.shape[1]) for number in numbers]
-    signs = [
-        to_device(np.array([by_factor[k] for by_factor, _ in drawn]), device)
-        for k in range(len(widths))
-    ]
-    weights = np.array([of_outputs for _, of_outputs in drawn]) @ outputs.T
-    return signs, to_device(weights, device)
+    drawn = [draw_signs(seed, number, widths, len(outputs)) for number in numbers]
+    # One array for all factors is sent, and cut there.
+    rows = [np.concatenate([by_factor[k] for k in range(len(widths))]) for by_factor, _ in drawn]
+    signs = to_device(np.array(rows), device).split(list(widths), dim=1)
+    of_outputs = to_device(np.array([signs_of_outputs for _, signs_of_outputs in drawn]), device)
+    return list(signs), of_outputs @ outputs

@@ -151,11 +151,12 @@ class DeviceTailSummer(TailSummer):
         deltas = plan.deltas(stack.diagonal()).sqrt()
         placed = plan.on(self._device, stack.place)
         step, together = draw_steps(n, numbers // plan.per_entry(numbers), n_draws)
+        outputs = to_device(alpha.T, self._device)
         out = []
         for first in range(0, n_draws, together):
             check_time()
             numbered = range(first, min(first + together, n_draws))
-            signs, weights = drawn_signs(stack.widths, alpha, numbered, seed, self._device)
+            signs, weights = drawn_signs(stack.widths, outputs, numbered, seed, self._device)
             total = weights.new_zeros((len(numbered), len(nodes)))
             for start in range(0, n, step):
                 rows = slice(start, min(start + step, n))

@@ -11,13 +11,14 @@ memory of the GPU: the plain code writes every factor of every product there.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 import triton
 import triton.language as tl
 
-__all__ = ["PairRatios", "gathered_products", "pair_product_sum"]
+__all__ = ["OtherFactors", "PairRatios", "gathered_products", "other_factors", "pair_product_sum"]
 
 Tensor = Any
 
@@ -209,6 +210,36 @@ def _pair_ratios(
     tl.store(base + pair, product, mask=inside)
 
 
+@dataclass(frozen=True)
+class OtherFactors:
+    """The kernels S_{m,j} that are divided by S_{m,0}, of each variable in turn.
+
+    ``order`` has their numbers, ``counts`` how many a variable has, and ``places`` the rows of the
+    ratios they belong to. ``deltas`` are in the order of the S_{m,0}.
+    """
+
+    order: list[int]
+    counts: Tensor
+    places: Tensor
+    deltas: Tensor
+
+
+def other_factors(
+    zero_of: Sequence[int], n_zero: int, place: Sequence[int], deltas: Tensor
+) -> OtherFactors:
+    """Return the order of the kernels; the arguments are those of ``PairRatios``."""
+    device = deltas.device
+    order = sorted(range(n_zero, len(zero_of)), key=lambda k: int(zero_of[k]))
+    counts = [sum(int(zero_of[k]) == f for k in order) for f in range(n_zero)]
+    places = [int(place[k]) - n_zero for k in order]
+    return OtherFactors(
+        order,
+        torch.tensor(counts, dtype=torch.int32, device=device),
+        torch.tensor(places, dtype=torch.int64, device=device),
+        deltas[torch.tensor([int(place[f]) for f in range(n_zero)], device=device)],
+    )
+
+
 class PairRatios:
     """The base and the ratios of tiles of pairs, as ``PlacedPlan.ratios`` makes them.
 
@@ -237,30 +268,23 @@ class PairRatios:
         deltas: Tensor,
         n_padded: int,
     ) -> None:
-        device = deltas.device
-        # Of each variable in turn, S_{m,0} and then the others.
-        others = sorted(range(n_zero, len(parts)), key=lambda k: int(zero_of[k]))
-        counts = [sum(int(zero_of[k]) == f for k in others) for f in range(n_zero)]
+        self._factors = other_factors(zero_of, n_zero, place, deltas)
         self._zeros = _stacked([parts[f] for f in range(n_zero)], deltas, n_padded)
-        self._others = _stacked([parts[k] for k in others], deltas, n_padded)
-        self._deltas = deltas[torch.tensor([int(place[f]) for f in range(n_zero)], device=device)]
-        self._counts = torch.tensor(counts, dtype=torch.int32, device=device)
-        places = [int(place[k]) - n_zero for k in others]
-        self._places = torch.tensor(places, dtype=torch.int64, device=device)
+        self._others = _stacked([parts[k] for k in self._factors.order], deltas, n_padded)
 
     def __call__(self, tile: tuple[slice, slice], weight: Tensor) -> tuple[Tensor, Tensor]:
         """Return the base, shape (P,), and the ratios with a last row of ones."""
         rows, columns = tile
         side = rows.stop - rows.start
-        base = torch.empty_like(weight)
-        ratios = weight.new_empty((len(self._places) + 1, len(weight)))
+        base, factors = torch.empty_like(weight), self._factors
+        ratios = weight.new_empty((len(factors.order) + 1, len(weight)))
         ratios[-1] = 1.0
         _pair_ratios[(triton.cdiv(side, _ROWS // 2), triton.cdiv(side, _COLUMNS_OF_TILE))](
             *self._zeros,
-            self._deltas,
+            factors.deltas,
             *self._others,
-            self._counts,
-            self._places,
+            factors.counts,
+            factors.places,
             weight,
             base,
             ratios,
@@ -268,7 +292,7 @@ class PairRatios:
             columns.start,
             side,
             self._zeros[0].shape[1],
-            len(self._counts),
+            len(factors.counts),
             ROWS=_ROWS // 2,
             COLUMNS=_COLUMNS_OF_TILE,
             num_warps=2,
