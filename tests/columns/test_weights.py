@@ -9,6 +9,7 @@ import pytest
 from hikernel import HKLRegressor, hkl_path
 from hikernel.bases import Categorical, OrthonormalPolynomial, RankPolynomial
 from hikernel.columns import ColumnGrid
+from hikernel.columns import weights as weights_module
 from hikernel.columns.weights import LevelSizes
 
 MEAN, SPREAD = 1.0, 0.75
@@ -109,6 +110,39 @@ def test_many_rows_are_thinned_out(monkeypatch):
     _, thin = sizes_of(X, bases)
     assert len(thin.log_diagonal(2.0)) == 1000
     assert thin.base() == pytest.approx(full.base(), rel=0.1)
+
+
+def test_the_budget_is_kept_on_fewer_rows_than_sizes_are_measured_on(monkeypatch):
+    X, bases = mixed(3000)
+    _, whole = sizes_of(X, bases)
+    monkeypatch.setattr(weights_module, "_BUDGET_NUMBERS", 4000)
+    _, thinned = sizes_of(X, bases)
+    assert thinned.weights(1.0) == whole.weights(1.0)  # sizes alone
+    assert len(thinned.log_diagonal(2.0)) < 600
+    np.testing.assert_allclose(thinned.base(), whole.base(), rtol=0.1)
+
+
+def test_known_sizes_are_those_computed_again():
+    X, bases = mixed(500)
+    known = {}
+    fitted = [basis.fit(X[:, m], np.ones(500)) for m, basis in enumerate(bases)]
+    first = LevelSizes(fitted, X, np.ones(500), known)
+    assert sorted(known) == [(0, 1), (1, 1), (2, 1)]
+    # Another basis for column 1: only its sizes are computed, whatever stands there.
+    known[0, 1] = (fitted[0], np.full(len(first.weights(1.0)[0]), 7.0))
+    richer = [fitted[0], OrthonormalPolynomial(6).fit(X[:, 1], np.ones(500)), fitted[2]]
+    second = LevelSizes(richer, X, np.ones(500), known).weights(1.0)
+    assert set(second[0]) == {7.0}
+    assert second[1] == LevelSizes(richer, X, np.ones(500)).weights(1.0)[1]
+    assert second[2] == first.weights(1.0)[2]
+
+
+def test_a_fold_measures_its_own_sizes():
+    X, _ = mixed(300)
+    source = ColumnGrid()
+    design = source.fit(source.read(X), np.ones(300))
+    assert design.level_sizes
+    assert design.subset(np.arange(100)).level_sizes == {}
 
 
 def test_a_number_keeps_its_meaning():

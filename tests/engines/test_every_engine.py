@@ -43,6 +43,21 @@ def test_features_and_moments_equal_loops(make, chunked, constant):
     )
 
 
+@pytest.mark.parametrize("constant", [(True, True, True), (False, True, False)])
+@pytest.mark.parametrize("outputs", [(), (1,), (3,)])
+def test_variances_of_terms_equal_loops(make, chunked, constant, outputs):
+    engine, levels, omega, grid = make(n=150, constant=constant)
+    nodes = all_nodes(grid)
+    rng = np.random.default_rng(3)
+    blocks = [rng.standard_normal((engine.width(node), *outputs)) for node in nodes]
+    terms = [
+        (node_features(levels, v) @ b).reshape(150, -1) for v, b in zip(nodes, blocks, strict=True)
+    ]
+    expected = [np.sum(omega @ (term - omega @ term) ** 2) for term in terms]
+    np.testing.assert_allclose(engine.variances(nodes, blocks), expected, rtol=1e-12, atol=1e-15)
+    assert engine.variances([], []).shape == (0,)
+
+
 def test_level_squares_equal_loops(make, chunked):
     engine, levels, _, _ = make(n=150)
     vector = np.random.default_rng(2).standard_normal(150)

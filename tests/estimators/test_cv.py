@@ -360,7 +360,7 @@ def test_the_dask_backend():
     alone = HKLRegressorCV(**QUICK).fit(X, y)
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
+            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
         ) as cluster,
         distributed.Client(cluster),
         joblib.parallel_config(backend="dask"),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hikernel.bases import FittedBasis
 from hikernel.bases.branches import FittedBranches
@@ -18,6 +19,7 @@ from hikernel.columns.basis_choice import AUTO, WITH_JUMPS, WITH_STEPS, BasisCho
 from hikernel.columns.choices import bases_frame
 from hikernel.columns.reading import lies_in_blocks, read_table
 from hikernel.columns.table import ColumnTable, TableRows
+from hikernel.columns.weights import KnownSizes
 from hikernel.engines import choose_engine, engine_for_prediction
 from hikernel.engines.features import Blocks, highest_levels
 from hikernel.engines.machine import in_threads
@@ -70,6 +72,8 @@ class ColumnDesign(Design):
     signs : dict of int to int
         Columns in which f may only rise (1) or only fall (-1), by position; empty for a model from
         a file, whose coefficients are what they are.
+    level_sizes : dict
+        Sizes of the levels of the training rows (``weights``), which richer designs share.
     """
 
     table: ColumnTable
@@ -81,6 +85,7 @@ class ColumnDesign(Design):
     source: ColumnGrid | None = field(default=None, repr=False, compare=False)
     choices: tuple[BasisChoice, ...] = field(default=(), repr=False, compare=False)
     signs: Mapping[int, int] = field(default_factory=dict, repr=False, compare=False)
+    level_sizes: KnownSizes = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def graph(self) -> Grid:
@@ -256,6 +261,10 @@ class ColumnDesign(Design):
         """Return for each term the names of its columns."""
         return [tuple(self.names[m] for m, _ in node) for node in nodes]
 
+    def subset(self, rows: NDArray[np.intp]) -> ColumnDesign:
+        """Return the design of a model on some rows, whose levels have other sizes."""
+        return replace(self, level_sizes={})
+
     def richer(
         self, rows: FloatArray, weights: FloatArray, variables: Sequence[int]
     ) -> RicherDesign | None:
@@ -270,7 +279,7 @@ class ColumnDesign(Design):
         for m in variables:
             basis = self.choices[m].with_more_levels(_MORE_LEVELS)
             bases[m] = basis.fit(np.ascontiguousarray(rows[:, m]), weights)
-        grid = self.source.grid(bases, rows, weights, self.grid.restriction)
+        grid = self.source.grid(bases, rows, weights, self.grid.restriction, self.level_sizes)
         design = replace(self, bases=tuple(bases), grid=grid)
         engine = design.engine(rows, weights, variables)
         # The first branch is the smooth one; products of many steps would be too many.
@@ -317,7 +326,7 @@ class ColumnDesign(Design):
             else choice.smooth_note
             for note, basis, choice in zip(self.notes, bases, self.choices, strict=True)
         )
-        grid = self.source.grid(bases, rows, weights, self.grid.restriction)
+        grid = self.source.grid(bases, rows, weights, self.grid.restriction, self.level_sizes)
         return replace(self, bases=bases, grid=grid, notes=notes)
 
     def linear(self) -> ColumnGrid | None:

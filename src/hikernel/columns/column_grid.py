@@ -16,7 +16,7 @@ from hikernel.columns.choices import choose_bases, warn_of_lost_columns
 from hikernel.columns.column_design import ColumnDesign
 from hikernel.columns.reading import holds_sparse, lies_in_blocks, read_table
 from hikernel.columns.table import TableRows
-from hikernel.columns.weights import level_weights
+from hikernel.columns.weights import KnownSizes, level_weights
 from hikernel.engines import choose_engine
 from hikernel.engines.machine import one_blas_thread
 from hikernel.engines.protocol import FloatArray
@@ -150,9 +150,10 @@ class ColumnGrid:
         self.check_limits(bases, restriction)
         warn_of_lost_columns(matrix, bases, table)
         notes = tuple((choice.name, choice.why) for choice in choices)
-        grid = self.grid(bases, matrix, weights, restriction)
+        sizes: KnownSizes = {}
+        grid = self.grid(bases, matrix, weights, restriction, sizes)
         return ColumnDesign(
-            table, bases, grid, notes, self.owner, self.engine, self, tuple(choices), signs
+            table, bases, grid, notes, self.owner, self.engine, self, tuple(choices), signs, sizes
         )
 
     def check_limits(self, bases: Sequence[FittedBasis], restriction: Restriction | None) -> None:
@@ -171,12 +172,13 @@ class ColumnGrid:
         matrix: FloatArray,
         weights: FloatArray,
         restriction: Restriction | None,
+        known: KnownSizes | None = None,
     ) -> Grid:
         """Return the grid of the levels, with weights from the rows unless a base is given."""
         base = None if isinstance(self.weight_base, str) else self.weight_base
         limit = self.max_order
         if restriction is not None and restriction.largest_term <= min(limit or _FEW, _FEW):
             limit = restriction.largest_term
-        found = level_weights(bases, matrix, weights, base, limit)
+        found = level_weights(bases, matrix, weights, base, limit, known)
         parents = tuple(basis.parents for basis in bases)
         return Grid(found, self.root_weight, limit, parents, restriction)

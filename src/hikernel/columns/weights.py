@@ -40,7 +40,11 @@ from hikernel.bases import FittedBasis
 from hikernel.engines.machine import one_blas_thread
 from hikernel.engines.protocol import FloatArray
 
-__all__ = ["LevelSizes", "level_size", "level_weights"]
+__all__ = ["KnownSizes", "LevelSizes", "level_size", "level_weights"]
+
+KnownSizes = dict[tuple[int, int], tuple[FittedBasis, FloatArray]]
+"""Sizes of the levels of a column, by its position and the step by which rows are thinned out; with
+the basis they belong to."""
 
 _PAPER_BASE = 2.0
 """Base of bases without a constant level 0, as in Bach (2008)."""
@@ -58,6 +62,9 @@ _STEPS = 40
 """Number of bisections; the base is then exact to about ten digits."""
 _MOST_NUMBERS = 2 * 10**7
 """Rows are thinned out evenly until rows times levels are at most this many."""
+_BUDGET_NUMBERS = 4 * 10**6
+"""The same for the budget, which is about a mean and a quantile over the rows, not about rare
+levels."""
 _TIE = 1e-9
 """If the lower half of the variance ends within this share of a row, both neighbours count."""
 
@@ -68,6 +75,7 @@ def level_weights(
     weights: FloatArray,
     base: float | None,
     max_order: int | None,
+    known: KnownSizes | None = None,
 ) -> tuple[tuple[float, ...], ...]:
     """Return d_ml for all variables and levels: base^e, or from the data if ``base`` is None.
 
@@ -83,10 +91,12 @@ def level_weights(
         The base b, for weights without sizes.
     max_order : int or None
         Largest number of variables that may interact.
+    known : dict, optional
+        Sizes from these rows and weights, which need not be computed again; new ones are added.
     """
     if base is None and all(basis.constant_level for basis in bases):
         with one_blas_thread():
-            sizes = LevelSizes(bases, matrix, weights)
+            sizes = LevelSizes(bases, matrix, weights, known)
             return sizes.weights(sizes.base(max_order))
     with np.errstate(over="ignore"):
         return tuple(
@@ -106,24 +116,38 @@ class LevelSizes:
         Training rows.
     weights : ndarray of shape (n,)
         Positive weights of the rows, of any sum.
+    known : dict, optional
+        As for :func:`level_weights`.
     """
 
     def __init__(
-        self, bases: Sequence[FittedBasis], matrix: FloatArray, weights: FloatArray
+        self,
+        bases: Sequence[FittedBasis],
+        matrix: FloatArray,
+        weights: FloatArray,
+        known: KnownSizes | None = None,
     ) -> None:
-        n_levels = sum(basis.max_level + 1 for basis in bases)
-        step = -(-len(matrix) * max(1, n_levels) // _MOST_NUMBERS)
-        rows = matrix[::step]
-        self._omega = weights[::step] / np.sum(weights[::step])
-        self._squares = [
-            _row_squares(basis, np.ascontiguousarray(rows[:, m])) for m, basis in enumerate(bases)
-        ]
+        n_numbers = len(matrix) * max(1, sum(basis.max_level + 1 for basis in bases))
+        step = -(-n_numbers // _MOST_NUMBERS)
+        rows, omega = matrix[::step], weights[::step] / np.sum(weights[::step])
+        few = -(-n_numbers // _BUDGET_NUMBERS // step)
+        known = {} if known is None else known
+        self._squares, self._sizes = [], []
+        for m, basis in enumerate(bases):
+            basis_of, sizes = known.get((m, step), (None, np.ones(1)))
+            column = np.ascontiguousarray(rows[:, m])
+            if basis_of is not basis:
+                squares = _row_squares(basis, column)
+                sizes = np.array([1.0, *[level_size(square, omega) for square in squares]])
+                known[m, step] = (basis, sizes)
+                squares = squares[:, ::few]
+            else:
+                squares = _row_squares(basis, column[::few])
+            self._squares.append(np.ascontiguousarray(squares))
+            self._sizes.append(sizes)
+        self._omega = omega[::few] / np.sum(omega[::few])
         self._parents = [basis.parents for basis in bases]
         self._exponents = [np.array(basis.exponents) for basis in bases]
-        self._sizes = [
-            np.array([1.0, *[level_size(square, self._omega) for square in squares]])
-            for squares in self._squares
-        ]
 
     def weights(self, base: float) -> tuple[tuple[float, ...], ...]:
         """Return d_ml = s_ml base^e_ml for all variables and levels, with d_m0 = 1."""

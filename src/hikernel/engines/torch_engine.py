@@ -165,6 +165,28 @@ class TorchEngine(NumpyEngine):
         return found.reshape(len(found), *vector.shape[1:])
 
     @on_device
+    def variances(self, nodes: Sequence[Node], blocks: Sequence[FloatArray]) -> FloatArray:
+        """Return the variance of <block_w, Phi_w(x)> over the rows for each node w.
+
+        Nodes with equally many columns are computed together.
+        """
+        out = np.empty(len(nodes))
+        features, weights = self._device_features, self._sent(self._weights)
+        for width, members in _by_width([len(block) for block in blocks]):
+            index = features.index([nodes[i] for i in members])
+            index = index.view(len(members), width, -1).transpose(0, 1).contiguous()
+            # Of every feature of a node, and every output: shape (width, outputs, members).
+            coefs = self._sent(np.array([by_output(blocks[i]) for i in members])).permute(1, 2, 0)
+            chunks = list(features.chunks((2 * coefs.shape[1] + 1) * len(members)))
+            means = sum(features.sums(index, coefs, rows) @ weights[rows] for rows in chunks)
+            squares = weights.new_zeros(len(members))
+            for rows in chunks:
+                centred = features.sums(index, coefs, rows).sub_(means[:, :, None])
+                squares += (centred.square_() @ weights[rows]).sum(0)
+            out[members] = to_host(squares)
+        return out
+
+    @on_device
     def extension_squares(
         self, prefixes: Sequence[Node], vector: FloatArray, *, rounded_up: bool = False
     ) -> FloatArray:
@@ -180,7 +202,7 @@ class TorchEngine(NumpyEngine):
         maxima = torch.maximum(columns.amax(1), -columns.amin(1)) if rounded_up else None
         out = np.zeros((len(prefixes), len(pairs)))
         vectors = self._sent(by_output(vector))
-        block = max(1, min(_BLOCK_COLUMNS, self.device.step_numbers() // 2**8))
+        block = max(1, min(_BLOCK_COLUMNS, features.step // 2**8))
         widths = [self.width(prefix) for prefix in prefixes]
         for where in cut_blocks(widths, block):
             index = features.index(prefixes[where])
@@ -272,3 +294,15 @@ class TorchEngine(NumpyEngine):
     def _sent(self, array: FloatArray) -> Tensor:
         """Return numbers on the device, as float64 and never in the memory of the caller."""
         return to_device(np.array(array, dtype=np.float64), self.device)
+
+
+def _by_width(widths: Sequence[int]) -> list[tuple[int, list[int]]]:
+    """Return every width, with the positions that have it.
+
+    >>> _by_width([1, 3, 1])
+    [(1, [0, 2]), (3, [1])]
+    """
+    found: dict[int, list[int]] = {}
+    for i, width in enumerate(widths):
+        found.setdefault(width, []).append(i)
+    return sorted(found.items())

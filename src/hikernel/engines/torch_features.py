@@ -93,6 +93,11 @@ class DeviceFeatures:
         Says which levels a node is made of.
     device : TorchDevice
         Where the table is.
+
+    Attributes
+    ----------
+    step : int
+        Numbers that one step of the work may take, by the memory that was free at the beginning.
     """
 
     def __init__(
@@ -107,6 +112,8 @@ class DeviceFeatures:
         self.spans = spans
         self._layout = layout
         self._ones = len(table) - 1
+        # Asking a driver for its free memory takes longer than many a step.
+        self.step = device.step_numbers()
 
     @property
     def n_rows(self) -> int:
@@ -142,7 +149,7 @@ class DeviceFeatures:
     def chunks(self, n_features: int) -> Iterator[slice]:
         """Yield slices of rows such that the work with so many features fits into a step."""
         # The features, the factors that are gathered for them, and what is made of both.
-        step = max(1, min(_MOST_ROWS, self.device.step_numbers() // (4 * max(1, n_features))))
+        step = max(1, min(_MOST_ROWS, self.step // (4 * max(1, n_features))))
         for start in range(0, self.n_rows, step):
             yield slice(start, min(start + step, self.n_rows))
 
@@ -151,10 +158,21 @@ class DeviceFeatures:
         if absolute:
             vectors = vectors.abs()
         out = vectors.new_zeros((len(index), vectors.shape[1]))
-        most = max(1, self.device.step_numbers() // 64)
+        most = max(1, self.step // 64)
         for start in range(0, len(index), most):
             some = index[start : start + most]
             for rows in self.chunks(len(some)):
                 values = self.values(some, rows)
                 out[start : start + most] += (values.abs_() if absolute else values) @ vectors[rows]
+        return out
+
+    def sums(self, index: Tensor, coefs: Tensor, rows: slice) -> Tensor:
+        """Return sum_j coef_vjo phi_vj(x_i) on some rows for nodes v, shape (k, nodes, rows).
+
+        ``index``, shape (r, nodes, K), has the factors of the r features of every node, and
+        ``coefs``, shape (r, k, nodes), their coefficients.
+        """
+        out = coefs.new_zeros((*coefs.shape[1:], rows.stop - rows.start))
+        for features, coef in zip(index, coefs, strict=True):
+            out += coef[:, :, None] * self.values(features, rows)
         return out

@@ -6,7 +6,6 @@ run by releases of it that its tests have not seen. Whatever is wrong, the plain
 
 from __future__ import annotations
 
-import importlib
 import importlib.util
 import logging
 from functools import cache
@@ -20,8 +19,6 @@ Tensor = Any
 
 _LOG = logging.getLogger("hikernel")
 
-_MODULES = ("hikernel.engines.triton_matrix_units", "hikernel.engines.triton_kernels")
-"""Modules of kernels, the fastest first."""
 
 
 def triton_kernels(table: Tensor) -> Any:
@@ -34,21 +31,33 @@ def _tried(device: str) -> Any:
     """Return the first module of kernels that the device runs with the right results."""
     if importlib.util.find_spec("triton") is None:
         return None
-    for name in _MODULES:
+    for name, load in (("Triton with matrix units", _for_matrix_units), ("Triton", _for_any_gpu)):
         try:
-            kernels = importlib.import_module(name)
-            least = getattr(kernels, "LEAST_CAPABILITY", (0, 0))
-            if torch.cuda.get_device_capability(device) < least:
-                continue
-            agree = kernels_agree(kernels, device)
+            kernels = load(device)
+            agree = kernels is not None and kernels_agree(kernels, device)
         except Exception as error:  # no compiler, another Triton, a GPU that it does not know
             _LOG.info("%s is not used on %s: %s", name, device, error)
             continue
         if agree:
             return kernels
-        _LOG.warning("%s computes wrong numbers on %s, and is not used.", name, device)
+        if kernels is not None:
+            _LOG.warning("%s computes wrong numbers on %s, and is not used.", name, device)
     _LOG.info("Triton is not used on %s, the plain code of torch is.", device)
     return None
+
+
+def _for_matrix_units(device: str) -> Any:
+    """Return the fastest kernels, or None for a GPU that has no such instruction."""
+    from hikernel.engines import triton_matrix_units as kernels
+
+    able = torch.cuda.get_device_capability(device) >= kernels.LEAST_CAPABILITY
+    return kernels if able else None
+
+
+def _for_any_gpu(device: str) -> Any:
+    from hikernel.engines import triton_kernels as kernels
+
+    return kernels
 
 
 def kernels_agree(kernels: Any, device: str) -> bool:
