@@ -29,10 +29,11 @@ def mark_present(
     out: FloatArray, prefixes: Sequence[Node], pairs: Sequence[tuple[int, int]]
 ) -> None:
     """Write NaN where a prefix already contains the variable of a (variable, level) pair."""
-    variables = np.array([m for m, _ in pairs])
-    present: dict[int, list[int]] = {}
-    for i, prefix in enumerate(prefixes):
-        for m, _ in prefix:
-            present.setdefault(m, []).append(i)
-    for m, having in present.items():
-        out[np.ix_(np.array(having, dtype=np.intp), np.flatnonzero(variables == m))] = np.nan
+    variables = np.array([m for m, _ in pairs], dtype=np.intp)  # in increasing order
+    present = np.array([m for prefix in prefixes for m, _ in prefix], dtype=np.intp)
+    rows = np.repeat(np.arange(len(prefixes)), [len(prefix) for prefix in prefixes])
+    first = np.searchsorted(variables, present)
+    counts = np.searchsorted(variables, present, side="right") - first
+    # The columns of each variable that is present: first, first + 1, ...
+    within = np.arange(np.sum(counts)) - np.repeat(np.cumsum(counts) - counts, counts)
+    out[np.repeat(rows, counts), np.repeat(first, counts) + within] = np.nan

@@ -204,22 +204,36 @@ class TorchEngine(NumpyEngine):
         vectors = self._sent(by_output(vector))
         block = max(1, min(_BLOCK_COLUMNS, features.step // 2**8))
         widths = [self.width(prefix) for prefix in prefixes]
-        for where in cut_blocks(widths, block):
-            index = features.index(prefixes[where])
-            products = vectors.new_zeros((vectors.shape[1], len(index), len(columns)))
-            for rows in features.chunks(len(index) + len(columns)):
-                values = features.values(index, rows)
-                for target, output in zip(products, vectors.T, strict=True):
-                    target.addmm_(values, (columns[:, rows] * output[rows]).T)
-            if maxima is not None:
-                sizes = features.correlate(index, vectors, absolute=True)
-                margins = rounding_margin(self.n_rows) * sizes.T[:, :, None] * maxima
-                products = products.abs_().add_(margins)
-            squares = to_host(products.square_().sum(0))
-            single = self._features.single_columns
-            out[where] = sums_of_squares(squares, self.level_starts, widths[where], single)
+        single = self._features.single_columns
+        # The device is waited for only once for as many scores as it has room for.
+        for part in cut_blocks(widths, max(block, features.step // (8 * len(columns)))):
+            squares, start = [], 0
+            index = features.index(prefixes[part])
+            for where in cut_blocks(widths[part], block):
+                n_columns = sum(widths[part][where])
+                some = index[start : start + n_columns]
+                squares.append(self._squared_scores(some, columns, vectors, maxima))
+                start += n_columns
+            found = to_host(torch.cat(squares))
+            out[part] = sums_of_squares(found, self.level_starts, widths[part], single)
         mark_present(out, prefixes, pairs)
         return out
+
+    def _squared_scores(
+        self, index: Tensor, columns: Tensor, vectors: Tensor, maxima: Tensor | None
+    ) -> Tensor:
+        """Return the squared scores of products of some features and all columns, on the device."""
+        features = self._device_features
+        products = vectors.new_zeros((vectors.shape[1], len(index), len(columns)))
+        for rows in features.chunks(len(index) + len(columns)):
+            values = features.values(index, rows)
+            for target, output in zip(products, vectors.T, strict=True):
+                target.addmm_(values, (columns[:, rows] * output[rows]).T)
+        if maxima is not None:
+            sizes = features.correlate(index, vectors, absolute=True)
+            margins = rounding_margin(self.n_rows) * sizes.T[:, :, None] * maxima
+            products = products.abs_().add_(margins)
+        return products.square_().sum(0)
 
     def _scores_with_bumps(
         self, prefixes: Sequence[Node], vector: FloatArray, rounded_up: bool

@@ -42,18 +42,17 @@ def to_host(tensor: Tensor) -> FloatArray:
     return np.asarray(tensor.cpu().numpy())
 
 
-def padded_index(lists: Sequence[Sequence[int]], padding: int) -> IndexArray:
-    """Return lists of positions as rows of one array, filled up with ``padding``.
+def padded_index(positions: Sequence[int], lengths: Sequence[int], padding: int) -> IndexArray:
+    """Return lists of positions, given one after the other, as rows filled up with ``padding``.
 
-    >>> padded_index([[3], [], [1, 2]], 9)
+    >>> padded_index([3, 1, 2], [1, 0, 2], 9)
     array([[3, 9],
            [9, 9],
            [1, 2]])
     """
-    width = max(1, max(map(len, lists), default=0))
-    out = np.full((len(lists), width), padding, dtype=np.intp)
-    for row, positions in zip(out, lists, strict=True):
-        row[: len(positions)] = positions
+    ends = np.array(lengths, dtype=np.intp)
+    out = np.full((len(ends), max(1, int(np.max(ends, initial=0)))), padding, dtype=np.intp)
+    out[np.arange(out.shape[1]) < ends[:, None]] = positions
     return out
 
 
@@ -124,8 +123,8 @@ class DeviceFeatures:
         """Return the factors of all features of some nodes, shape (R, K), on the device."""
         factors = [self._layout.factors(node) for node in nodes]
         if self._layout.single_columns:
-            lists = [[self.spans[pair].start for pair in pairs] for pairs in factors]
-            host = padded_index(lists, self._ones)
+            starts = [self.spans[pair].start for pairs in factors for pair in pairs]
+            host = padded_index(starts, [len(pairs) for pairs in factors], self._ones)
         else:
             most = max(1, max(map(len, factors), default=0))
             parts = [self._of_node(pairs, most) for pairs in factors]

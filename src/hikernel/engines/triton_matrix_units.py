@@ -248,9 +248,9 @@ def _pair_ratios(
     ratios,
     first_row,
     first_column,
-    side,
     n_padded,
     n_zero,
+    SIDE: tl.constexpr,
     ONE: tl.constexpr,
 ):
     thread = tl.arange(0, 128)
@@ -265,8 +265,8 @@ def _pair_ratios(
     at_k = (first_column + tile_k + 16 * (n % 2) + n // 2) * 4 + lane % 4
     i = tile_i + lane // 4
     k = tile_k + lane % 4
-    pair = i * side + k
-    n_pairs = tl.full((), 1, tl.int64) * side * side
+    pair = i * SIDE + k
+    n_pairs = tl.full((), SIDE, tl.int64) * SIDE
     zero_i = zeros + at_i
     zero_k = zeros + at_k
     other_i = others + at_i
@@ -300,12 +300,16 @@ def _pair_ratios(
             ratio = _times(kernel, inverse)
             row = ratios + tl.load(places + other) * n_pairs + pair
             for j in tl.static_range(32):
-                inside = (i + _down(j) < side) & (k + _right(j) < side)
-                tl.store(row + _down(j) * side + _right(j), ratio[j], mask=inside)
+                here = row + (_down(j) * SIDE + _right(j))
+                if SIDE % 64 == 0:
+                    tl.store(here, ratio[j])
+                else:
+                    inside = (i + _down(j) < SIDE) & (k + _right(j) < SIDE)
+                    tl.store(here, ratio[j], mask=inside)
             other += 1
     for j in tl.static_range(32):
-        inside = (i + _down(j) < side) & (k + _right(j) < side)
-        here = pair + _down(j) * side + _right(j)
+        inside = (i + _down(j) < SIDE) & (k + _right(j) < SIDE)
+        here = pair + (_down(j) * SIDE + _right(j))
         weights = tl.load(weight + here, mask=inside, other=0.0)
         tl.store(base + here, weights * product[j], mask=inside)
 
@@ -349,9 +353,9 @@ class PairRatios:
             ratios,
             rows.start,
             columns.start,
-            side,
             self._zeros[0].shape[1],
             len(factors.counts),
+            SIDE=side,
             ONE=len(self._zeros[0]) == len(self._zeros[1])
             and len(self._others[0]) == len(self._others[1]),
             num_warps=4,
