@@ -37,7 +37,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from hikernel.bases import FittedBasis
-from hikernel.engines.machine import one_blas_thread
+from hikernel.engines.machine import in_threads, one_blas_thread
 from hikernel.engines.protocol import FloatArray
 
 __all__ = ["KnownSizes", "LevelSizes", "level_size", "level_weights"]
@@ -138,7 +138,8 @@ class LevelSizes:
             column = np.ascontiguousarray(rows[:, m])
             if basis_of is not basis:
                 squares = _row_squares(basis, column)
-                sizes = np.array([1.0, *[level_size(square, omega) for square in squares]])
+                found = in_threads(lambda one: level_size(one, omega), list(squares), len(column))
+                sizes = np.array([1.0, *found])
                 known[m, step] = (basis, sizes)
                 squares = squares[:, ::few]
             else:

@@ -14,7 +14,7 @@ from typing import TypeVar
 import numpy as np
 from scipy.linalg import blas
 
-from hikernel.engines.machine import check_time
+from hikernel.engines.machine import check_time, in_threads
 from hikernel.engines.protocol import FloatArray
 
 __all__ = ["backtrack", "gram_in_parts", "lower_gram", "matmul", "matvec", "product_in_parts"]
@@ -82,7 +82,9 @@ def product_in_parts(left: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def gram_in_parts(matrix: FloatArray) -> FloatArray:
-    """Return matrix.T @ matrix, summed over a few rows at a time where it takes long.
+    """Return matrix.T @ matrix, summed over a few rows at a time, in threads, where it takes long.
+
+    What is added to what does not depend on the number of threads.
 
     >>> gram_in_parts(np.array([[1.0, 2.0], [3.0, 4.0]]))
     array([[10., 14.],
@@ -93,10 +95,13 @@ def gram_in_parts(matrix: FloatArray) -> FloatArray:
         return np.asarray(matrix.T @ matrix)
     out = np.zeros((size, size))
     step = _rows_of_part(n, 4.0 * size**2)
-    for start in range(0, n, step):
-        check_time()
+
+    def of_part(start: int) -> FloatArray:
         part = matrix[start : start + step]
-        out += part.T @ part
+        return np.asarray(part.T @ part)
+
+    for product in in_threads(of_part, list(range(0, n, step))):
+        out += product
     return out
 
 

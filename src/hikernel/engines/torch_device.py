@@ -40,8 +40,9 @@ _SIGNS_OF_A_GPU = (
 _CPU_NUMBERS = 2**23
 """Numbers of one step of the work on a CPU: 64 MiB."""
 
-_GPU_NUMBERS = 2**28
-"""Largest number of numbers of one step of the work on a GPU: 2 GiB."""
+_GPU_NUMBERS = 2**30
+"""Largest number of numbers of one step of the work on a GPU: 8 GiB. Starting the work of a step
+takes tens of microseconds, so steps of many pairs of rows must be large."""
 
 _GPU_SHARE = 4
 """A step of the work takes at most this part of the free memory of a GPU: a fourth."""

@@ -41,7 +41,7 @@ remaining copy would reveal the target of the copy left out.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -49,7 +49,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from hikernel.engines.numerics import gram_in_parts, product_in_parts
+from hikernel.engines.machine import in_threads
+from hikernel.engines.numerics import gram_in_parts
 from hikernel.engines.protocol import FloatArray
 from hikernel.losses import Loss, SquaredError
 from hikernel.selection.ridge_objective import Curvature, RidgeObjective, contrasts, row_chunks
@@ -221,18 +222,23 @@ def _squared(
     if most < np.inf and _least_loss(gram, features.T @ target, target, penalties) > most:
         zero = np.zeros(features.shape[1])
         return RidgeFit(zero, np.asarray(center), float(penalties[0]), np.inf)
-    left, squares, vectors = _decomposed(features, gram)
-    along = left.T @ target
-    left_squares = left**2
-    # Residuals and 1 - h are computed as the part outside the span of the features plus the part
-    # due to shrinkage. Both are tiny if the fit interpolates; computed as differences of larger
-    # numbers they would be rounding noise.
-    outside = target - left @ along
-    free = np.maximum(1.0 - omega - np.sum(left_squares, axis=1), 0.0)
+    left, along, squares, vectors = _decomposed(features, gram, target)
     lost = penalties / (squares[:, None] + penalties)
-    residuals = outside[:, None] + left @ (lost * along[:, None])
-    residuals /= np.maximum(free[:, None] + left_squares @ lost, LEAST_FREE)
-    scores = 0.5 * np.sum(residuals**2, axis=0)
+
+    def summed(rows: slice) -> FloatArray:
+        """Return the sums of squared leave-one-out residuals over some rows."""
+        part = left(rows)
+        part_squares = part**2
+        # Residuals and 1 - h are computed as the part outside the span of the features plus the
+        # part due to shrinkage. Both are tiny if the fit interpolates; computed as differences of
+        # larger numbers they would be rounding noise.
+        outside = target[rows] - part @ along
+        free = np.maximum(1.0 - omega[rows] - np.sum(part_squares, axis=1), 0.0)
+        residuals = outside[:, None] + part @ (lost * along[:, None])
+        residuals /= np.maximum(free[:, None] + part_squares @ lost, LEAST_FREE)
+        return np.asarray(np.sum(residuals**2, axis=0))
+
+    scores = 0.5 * sum(in_threads(summed, list(row_chunks(*features.shape)), len(features)))
     best = int(np.argmin(scores))
     mu = float(penalties[best])
     coef = vectors @ (np.sqrt(squares) * along / (squares + mu))
@@ -253,9 +259,9 @@ def _least_loss(
 
 
 def _decomposed(
-    features: FloatArray, gram: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return U, s^2 and V of the features, without directions of numerically zero size.
+    features: FloatArray, gram: FloatArray, target: FloatArray
+) -> tuple[Callable[[slice], FloatArray], FloatArray, FloatArray, FloatArray]:
+    """Return U on slices of rows, U't, s^2 and V, without directions of numerically zero size.
 
     With many rows they come from the Gram matrix, which squares the condition number. With few rows
     leverages can be near one, and would show that error; then the SVD is used.
@@ -265,11 +271,14 @@ def _decomposed(
         squares, vectors = linalg.eigh(gram, check_finite=False)
         kept = squares > SMALLEST_SQUARE * max(float(np.max(squares, initial=0.0)), TINY)
         squares, vectors = squares[kept], vectors[:, kept]
-        return product_in_parts(features, vectors) / np.sqrt(squares), squares, vectors
+        scaled = vectors / np.sqrt(squares)
+        along = scaled.T @ (features.T @ target)
+        return lambda rows: np.asarray(features[rows] @ scaled), along, squares, vectors
     left, values, right = linalg.svd(features, full_matrices=False, check_finite=False)
     squares = values**2
     kept = squares > SMALLEST_SQUARE * max(float(np.max(squares, initial=0.0)), TINY)
-    return left[:, kept], squares[kept], right[kept].T
+    left = left[:, kept]
+    return lambda rows: np.asarray(left[rows]), left.T @ target, squares[kept], right[kept].T
 
 
 def _general(
