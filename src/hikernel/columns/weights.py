@@ -138,7 +138,10 @@ class LevelSizes:
             column = np.ascontiguousarray(rows[:, m])
             if basis_of is not basis:
                 squares = _row_squares(basis, column)
-                found = in_threads(lambda one: level_size(one, omega), list(squares), len(column))
+                jobs = list(squares)
+                found = in_threads(
+                    lambda one: level_size(one, omega), jobs, len(column), timed=False
+                )
                 sizes = np.array([1.0, *found])
                 known[m, step] = (basis, sizes)
                 squares = squares[:, ::few]

@@ -73,8 +73,7 @@ def _each(instruction: str) -> str:
 def _inverses() -> str:
     """Return 32 inverses, rounded once more than a quotient, without a branch.
 
-    The first guess has 20 bits, and each of two steps of Newton's method doubles them. Numbers that
-    have no inverse end as NaN, so that nothing is bounded by them.
+    Each of two Newton steps doubles the 20 bits of the first guess. Zero ends as NaN: no bound.
     """
     lines = ["{", ".reg .f64 inverse, rest, minus;"]
     for j in range(32):
