@@ -240,13 +240,14 @@ def tasks(name: str, scale: float, limit: float) -> dict[str, Callable[[], Resul
     n_bounds = max(600, int(min(1.0, scale) * N_BOUNDS))
     whole = f"sum over 5^{P} kernels, n = {all_rows}"
     n_many = f"{N_MANY_BOUNDS} bounds, n = {many}"
+    n_scores = f"{N_PREFIXES * P * DEGREE} scores, n = {all_rows}"
     return {
         "frontier": lambda: bounds(
             f"{n_bounds} bounds, n = {few}", name, few, n_bounds, range(1, 7)
         ),
         "whole": lambda: whole_tail(whole, name, all_rows),
         "many": lambda: bounds(n_many, name, many, N_MANY_BOUNDS, range(2, 4)),
-        "scores": lambda: scores(f"{N_PREFIXES * P * DEGREE} scores, n = {all_rows}", name, all_rows),
+        "scores": lambda: scores(n_scores, name, all_rows),
         "path": lambda: path(f"path, n = {all_rows}, p = 12", name, all_rows),
         "cv": lambda: beside_numpy(f"HKLRegressorCV, n = {many}, p = {P}", name, many, limit),
     }

@@ -26,7 +26,7 @@ STAGES: dict[str, list[tuple[Any, str]]] = {
     "folds": [(folds.FoldPath, "advance")],
     "refits": [(folds, "refit")],
     "scores": [(fold_scores.LossScore, "__call__")],
-    "trial": [(comparison, "is_promising")],
+    "trial": [(comparison, "trial_gain"), (comparison.CrossValidatedEstimator, "_richer")],
     "proof": [(comparison, "_proven")],
     "simpler": [(comparison, "score_simpler_models")],
     "last refit": [(comparison, "refit")],
