@@ -20,7 +20,6 @@ Tensor = Any
 _LOG = logging.getLogger("hikernel")
 
 
-
 def triton_kernels(table: Tensor) -> Any:
     """Return the module of kernels for a tensor's device, or None for the plain code."""
     return _tried(str(table.device)) if table.is_cuda else None

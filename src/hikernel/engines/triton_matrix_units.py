@@ -100,9 +100,7 @@ def _times_products() -> str:
         line = line.replace(f"{{{ends}}}", "{kernel0, kernel1, kernel2, kernel3}", 1)
         # The 32 numbers come before the fragments.
         lines.append(re.sub(r"\$(\d+)", lambda found: f"${int(found[1]) + 32}", line))
-        lines += [
-            f"mul.rn.f64 ${4 * part + r}, ${32 + 4 * part + r}, kernel{r};" for r in range(4)
-        ]
+        lines += [f"mul.rn.f64 ${4 * part + r}, ${32 + 4 * part + r}, kernel{r};" for r in range(4)]
     return "\n".join([*lines, "}"])
 
 
@@ -136,7 +134,7 @@ def _fragments(row_i, row_k, AT: tl.constexpr):
 
 @triton.jit
 def _kernel(row_i, row_k, stride, n_chunks, constant, AT: tl.constexpr, ONE: tl.constexpr):
-    """c + F F' of a tile, and the rows of the next factor."""
+    """Return c + F F' of a tile, and the rows of the next factor."""
     first = _fragments(row_i, row_k, AT) + (constant,)
     sums = tl.inline_asm_elementwise(
         _FIRST, _FIRST_OPERANDS, first, dtype=_NUMBERS, is_pure=True, pack=1

@@ -238,7 +238,8 @@ def _squared(
         residuals /= np.maximum(free[:, None] + part_squares @ lost, LEAST_FREE)
         return np.asarray(np.sum(residuals**2, axis=0))
 
-    scores = 0.5 * sum(in_threads(summed, list(row_chunks(*features.shape)), len(features)))
+    parts = in_threads(summed, list(row_chunks(*features.shape)), len(features))
+    scores = 0.5 * sum(parts, np.zeros(len(penalties)))
     best = int(np.argmin(scores))
     mu = float(penalties[best])
     coef = vectors @ (np.sqrt(squares) * along / (squares + mu))
